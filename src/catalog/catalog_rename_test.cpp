@@ -112,7 +112,7 @@ TEST_F(CatalogRename, GoldenBytes) {
             "2300000000000000 0200000001050000 0100000001000000 0100020000000000 616263");
 }
 
-RedoFault fault_of(std::string record, std::size_t at, std::uint8_t byte) {
+RedoFault fault_with(std::string record, std::size_t at, std::uint8_t byte) {
   record[at] = static_cast<char>(byte);
   const auto read = read_renamed(record);
   return read ? RedoFault::invalid : static_cast<RedoFault>(read.error().detail);
@@ -123,16 +123,16 @@ TEST_F(CatalogRename, ARecordSaysWhatIsWrong) {
   ASSERT_TRUE(create<SomeMap>("bc"));
   ASSERT_TRUE(catalog.rename("bc", "a", kAny, Displaced::exchanged));
   const std::string good = last();
-  EXPECT_EQ(fault_of(good, 0, 0x23), RedoFault::invalid);
-  EXPECT_EQ(fault_of(good, 13, 2), RedoFault::type);
-  EXPECT_EQ(fault_of(good, 28, 1), RedoFault::reserved);
-  EXPECT_EQ(fault_of(good, 16, 0), RedoFault::count);
-  EXPECT_EQ(fault_of(good, 20, 2), RedoFault::object) << "it had the name itself";
-  EXPECT_EQ(fault_of(good, 8, 0), RedoFault::object) << "of none it says a number alone";
-  EXPECT_EQ(fault_of(good, 24, 0), RedoFault::name);
-  EXPECT_EQ(fault_of(good, 20, 0), RedoFault::name) << "of no other one a name";
-  EXPECT_EQ(fault_of(good, 24, 2), RedoFault::bytes);
-  EXPECT_EQ(fault_of(good, 25, 1), RedoFault::name) << "a name of 257 bytes";
+  EXPECT_EQ(fault_with(good, 0, 0x23), RedoFault::invalid);
+  EXPECT_EQ(fault_with(good, 13, 2), RedoFault::type);
+  EXPECT_EQ(fault_with(good, 28, 1), RedoFault::reserved);
+  EXPECT_EQ(fault_with(good, 16, 0), RedoFault::count);
+  EXPECT_EQ(fault_with(good, 20, 2), RedoFault::object) << "it had the name itself";
+  EXPECT_EQ(fault_with(good, 8, 0), RedoFault::object) << "of none it says a number alone";
+  EXPECT_EQ(fault_with(good, 24, 0), RedoFault::name);
+  EXPECT_EQ(fault_with(good, 20, 0), RedoFault::name) << "of no other one a name";
+  EXPECT_EQ(fault_with(good, 24, 2), RedoFault::bytes);
+  EXPECT_EQ(fault_with(good, 25, 1), RedoFault::name) << "a name of 257 bytes";
   EXPECT_EQ(read_renamed(good.substr(0, 31)).error().detail,
             static_cast<std::uint32_t>(RedoFault::bytes));
 }

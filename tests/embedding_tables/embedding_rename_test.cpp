@@ -176,9 +176,11 @@ TEST_P(EmbeddingRenames, EachOfSeveralTablesIsTheOneThatHasTheName) {
   is(1, 3);
 }
 
+class EmbeddingRenamesConcurrency : public EmbeddingRenames {};
+
 // Versions of a table take its name again and again. Each of so many bags that they go in several
 // requests is of the version that was there at one moment of the reduction.
-TEST_P(EmbeddingRenames, ReadersSeeOneVersionOrTheOther) {
+TEST_P(EmbeddingRenamesConcurrency, ReadersSeeOneVersionOrTheOther) {
   constexpr int kVersions = 40;
   constexpr std::uint32_t kBags = 1100;  // more than the answer of one request has room for
   EmbeddingTable items = make("items", 1);
@@ -228,6 +230,10 @@ TEST_P(EmbeddingRenames, ReadersSeeOneVersionOrTheOther) {
 INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingRenames,
                          ::testing::Values("embedded", "unix", "shm", "roce", "device",
                                            "shm_one_sided"),
+                         way_name);
+
+INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingRenamesConcurrency,
+                         ::testing::Values("embedded", "unix", "shm", "device", "shm_one_sided"),
                          way_name);
 
 class EmbeddingRenamesOfANode : public EmbeddingRenames {};

@@ -128,7 +128,7 @@ std::size_t compare(const EmbeddingTable& table, const Case& of) {
 }
 
 TEST_P(NumpyReference, ReductionsAreThoseOfNumPy) {
-  const std::vector<Line> lines = lines_of("bags.txt");
+  const std::vector<Line> lines = lines_of("bags.data");
   std::optional<EmbeddingTable> table;
   std::optional<EmbeddingTable> grouped;
   std::size_t compared = 0;
@@ -198,7 +198,7 @@ TEST_P(NumpyReference, RanksAreThoseOfNumPy) {
   std::vector<std::vector<std::uint32_t>> ids(kTables), offsets(kTables);
   std::vector<double> wanted;
   std::uint32_t table = 0;
-  for (const Line& line : lines_of("ranks.txt")) {
+  for (const Line& line : lines_of("ranks.data")) {
     if (line.word == "features") {
       const std::vector<float> of_one = line.floats();
       dense.insert(dense.end(), of_one.begin(), of_one.end());

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes what NumPy makes of bags of rows, and of a small DLRM, for numpy_reference_test.cpp:
 
-    make_reference.py FOLDER        writes FOLDER/bags.txt, state.npz, ranks.txt
+    make_reference.py FOLDER        writes FOLDER/bags.data, state.npz, ranks.data
 
 Run by hand when the cases change; the files are kept beside it. Numbers are hexadecimal floats, one
 line for each list.
@@ -121,7 +121,7 @@ def write_model(folder, random):
             x = last(x) if i + 1 == count else np.maximum(x, 0)
         return x
 
-    with open(folder + "/ranks.txt", "w", encoding="ascii") as file:
+    with open(folder + "/ranks.data", "w", encoding="ascii") as file:
         for _ in range(12):
             features = random.uniform(-1, 1, dense).astype(np.float32)
             bags = [random.integers(0, ROWS, random.integers(0, 9)) for _ in range(tables)]
@@ -138,7 +138,7 @@ def write_model(folder, random):
 
 def main():
     random = np.random.default_rng(43)
-    write_bags(sys.argv[1] + "/bags.txt", random)
+    write_bags(sys.argv[1] + "/bags.data", random)
     write_model(sys.argv[1], random)
 
 

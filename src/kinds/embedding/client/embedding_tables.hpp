@@ -87,8 +87,8 @@ class EmbeddingTableImpl final : public Interface {
   template <class Act>
   auto follow(const Act& act) -> decltype(act(std::declval<const OpenedEmbedding&>()));
   /// Whether another table was given the name since, or there were other renames; then the name as
-  /// it is now is the current one. Errors: outdated (of another dimension, which is the detail), and whatever
-  /// else keeps it from being opened.
+  /// it is now is the current one. Errors: outdated (of another dimension, which is the detail),
+  /// and whatever else keeps it from being opened.
   [[nodiscard]] Result<bool> open_again(const OpenedEmbedding& before);
   static TableResult<void> reduce_parts(Reduction reduction, std::span<TablePart> parts);
 

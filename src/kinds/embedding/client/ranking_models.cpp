@@ -70,7 +70,8 @@ TableResult<std::vector<float>> RankingModelImpl::ask(const embedding::InferShap
     if (model == nullptr) return std::unexpected(Error{Code::not_found, 0, object_.number()});
     const catalog::Catalog& own = *channel_->own_objects();
     auto ranks = embedding::infer(model, own, shape_asked, bytes);
-    if (const auto durable = catalog::await_objects(own); !durable) {  // which tables have its names
+    // Which tables have its names is told as well.
+    if (const auto durable = catalog::await_objects(own); !durable) {
       return std::unexpected(TableError(durable.error()));
     }
     return ranks;
