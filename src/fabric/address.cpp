@@ -312,7 +312,6 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
 }
 
 Result<roce::PortAddress> parse_host_port(std::string_view text, std::uint16_t default_port) {
-  constexpr std::uint32_t kAllPortsEnd = 65536;
   return parse_where(text, default_port, kAllPortsEnd);
 }
 
