@@ -139,13 +139,20 @@ void add_access_options(CLI::App& command, Access& access) {
       ->excludes(one_sided);
 }
 
+// Not by excludes(): the help names several of an option in the order of their addresses. What is
+// defined before has been called by then.
 void add_datagram_option(CLI::App& command, Access& access) {
   command
       .add_flag_callback(
-          "--datagram", [&access] { access = Access::datagram; },
+          "--datagram",
+          [&access] {
+            if (access == Access::one_sided) throw CLI::ExcludesError("--datagram", "--one-sided");
+            if (access == Access::in_network) {
+              throw CLI::ExcludesError("--datagram", "--in-network");
+            }
+            access = Access::datagram;
+          },
           "Ask the node by a datagram of UDP for each key (nodes with node.datagrams)")
-      ->excludes(command.get_option("--one-sided"))
-      ->excludes(command.get_option("--in-network"))
       ->group("Data");
 }
 
