@@ -35,8 +35,8 @@ struct WalkRequest {
   /// Nothing but the request: no version to read, no place to enter, no condition, no value that is
   /// there already or comes from another.
   [[nodiscard]] bool plain() const {
-    return held == nullptr && !hint && condition.kind == ConditionKind::none &&
-           staged == nullptr && addition == nullptr;
+    return held == nullptr && !hint && condition.kind == ConditionKind::none && staged == nullptr &&
+           addition == nullptr;
   }
 };
 
