@@ -1,72 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embedding tables that are given other names, of this process, of a node, of one whose rows are
-// read, and of a node behind a device: handles follow their name, and whoever reads by it while
-// tables take each other's place is answered by one of them, never by two, nor by none.
+// read, and of a node behind a device: handles follow their name.
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <cstddef>
-#include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "catalog/calls.hpp"
 #include "channel/objects.hpp"
-#include "client/store_impl.hpp"
 #include "espalier/embedding_table.hpp"
 #include "kinds/embedding/calls.hpp"
-#include "tests/support/node_fixture.hpp"
+#include "tests/embedding_tables/embedding_renames.hpp"
 
 namespace espalier::test {
 namespace {
-
-constexpr std::uint32_t kWidth = 64;
-constexpr std::uint32_t kRows = 4;
-
-/// "embedded", or as NodeFixture reaches a node.
-class EmbeddingRenames : public NodeFixture, public ::testing::WithParamInterface<const char*> {
- protected:
-  void SetUp() override {
-    if (std::string(GetParam()) == "embedded") {
-      StoreOptions options;
-      options.memory_bytes_max = std::uint64_t{256} << 20;
-      options.huge_pages = false;
-      store_.emplace(*Store::open(options));
-      return;
-    }
-    reach_by(GetParam());
-    start();
-    store_.emplace(connect());
-  }
-  [[nodiscard]] channel::Channel& channel() const {
-    return *client::StoreImpl::of(*store_).channel();
-  }
-  /// A table all of whose values are this one.
-  EmbeddingTable make(const std::string& name, float value,
-                      const EmbeddingOptions& options = {kWidth, EmbeddingType::fp32}) {
-    auto made = store_->create_embedding_table(name, options);
-    EXPECT_TRUE(made) << message(made.error());
-    EXPECT_TRUE(made->append(std::vector<float>(options.dimension * kRows, value)));
-    return *made;
-  }
-  [[nodiscard]] Error rename(const std::string& name, const std::string& to,
-                             Displaced displaced = Displaced::refused) {
-    const auto done = store_->rename_embedding_table(name, to, displaced);
-    return done ? Error{} : done.error();
-  }
-  /// The value of its rows; 0: there is none.
-  [[nodiscard]] static float value_of(const EmbeddingTable& table) {
-    const std::uint32_t ids[] = {0, 3};
-    const std::uint32_t first[] = {0};
-    const auto found = table.reduce(Reduction::max, {ids, first});
-    if (found) return found->front();
-    EXPECT_EQ(found.error().error.code, Code::not_found) << message(found.error());
-    return 0;
-  }
-
-  std::optional<Store> store_;
-};
 
 TEST_P(EmbeddingRenames, HandlesFollowTheirName) {
   EmbeddingTable old = make("items", 1);
@@ -176,64 +124,9 @@ TEST_P(EmbeddingRenames, EachOfSeveralTablesIsTheOneThatHasTheName) {
   is(1, 3);
 }
 
-class EmbeddingRenamesConcurrency : public EmbeddingRenames {};
-
-// Versions of a table take its name again and again. Each of so many bags that they go in several
-// requests is of the version that was there at one moment of the reduction.
-TEST_P(EmbeddingRenamesConcurrency, ReadersSeeOneVersionOrTheOther) {
-  constexpr int kVersions = 40;
-  constexpr std::uint32_t kBags = 1100;  // more than the answer of one request has room for
-  EmbeddingTable items = make("items", 1);
-  std::atomic<int> begun{1};
-  std::atomic<int> done{1};
-  std::atomic<bool> over{false};
-  std::vector<std::uint32_t> ids(kBags);
-  std::vector<std::uint32_t> offsets(kBags);
-  for (std::uint32_t bag = 0; bag < kBags; ++bag) {
-    ids[bag] = bag % kRows;
-    offsets[bag] = bag;
-  }
-  const auto read = [&](bool opens) {
-    int reads = 0;
-    do {
-      const int before = done;
-      auto opened = opens ? store_->open_embedding_table("items") : Result<EmbeddingTable>(items);
-      ASSERT_TRUE(opened) << message(opened.error());
-      const auto found = opened->reduce(Reduction::sum, {ids, offsets});
-      const int after = begun;
-      ASSERT_TRUE(found) << message(found.error());
-      const float value = found->front();
-      for (const float each : *found) ASSERT_EQ(each, value) << "two versions in one reduction";
-      ASSERT_GE(value, static_cast<float>(before)) << "a version that was replaced before";
-      ASSERT_LE(value, static_cast<float>(after));
-      ++reads;
-    } while (!over || reads < 2);
-  };
-  std::jthread by_handle([&] { read(false); });
-  std::jthread by_name([&] { read(true); });
-  for (int version = 2; version <= kVersions; ++version) {
-    make("items.new", static_cast<float>(version));
-    begun = version;
-    const bool drops = version % 2 == 0;
-    EXPECT_EQ(rename("items.new", "items", drops ? Displaced::dropped : Displaced::exchanged),
-              Error{});
-    done = version;
-    if (drops) continue;
-    EXPECT_TRUE(store_->drop_embedding_table("items.new"));
-  }
-  over = true;
-  by_handle.join();
-  by_name.join();
-  EXPECT_EQ(value_of(items), kVersions);
-}
-
 INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingRenames,
                          ::testing::Values("embedded", "unix", "shm", "roce", "device",
                                            "shm_one_sided"),
-                         way_name);
-
-INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingRenamesConcurrency,
-                         ::testing::Values("embedded", "unix", "shm", "device", "shm_one_sided"),
                          way_name);
 
 class EmbeddingRenamesOfANode : public EmbeddingRenames {};
