@@ -116,14 +116,18 @@ void DatagramPort::run() {
   ::pthread_setname_np(::pthread_self(), "datagrams");
   std::uint64_t maintained_ns = base::monotonic_ns();
   while (!stopping_.load(std::memory_order_acquire)) {
-    const bool took = take();
-    const bool walks = reads_.step();
-    const bool sent = send();
-    if (!walks && base::monotonic_ns() - maintained_ns > kMaintainNs) {
-      reads_.maintain();
-      maintained_ns = base::monotonic_ns();
+    bool moved = false;
+    try {
+      moved = take();
+      moved = reads_.step() || moved;
+      moved = send() || moved;
+      if (base::monotonic_ns() - maintained_ns > kMaintainNs) {
+        reads_.maintain();
+        maintained_ns = base::monotonic_ns();
+      }
+    } catch (const std::bad_alloc&) {  // the next turn, then
     }
-    spin_or_sleep(took || walks || sent);
+    spin_or_sleep(moved);
   }
 }
 

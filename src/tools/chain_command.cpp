@@ -7,6 +7,8 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -30,6 +32,7 @@ struct ChainOptions {
   std::string name;
   std::uint64_t fence_ms = 1000;
   bool serves = false;
+  std::string member;
   std::string data;
   bool accept_loss = false;
 };
@@ -102,24 +105,29 @@ Outcome<int> create_chain(Environment& environment, const ChainOptions& options)
   return kOk;
 }
 
-/// What a member says of itself, in lines; or why it says nothing.
-std::string ask_status(const chain::MemberEntry& member) {
+/// What a member says of itself, in lines.
+Result<std::string> ask_member(const chain::MemberEntry& member) {
   const auto address = fabric::parse(member.address);
-  if (!address) return "its address is none\n";
+  if (!address) return std::unexpected(address.error());
   client::FabricConnectionOptions options;
   options.response_rings = 1;
   options.timeout_ns = kStatusTimeoutNs;
   auto secret = client::KnownSecret::or_of_process(nullptr);
-  if (!secret) return "the secret of this process cannot be read\n";
+  if (!secret) return fail(Code::invalid_argument);
   options.secret = std::move(*secret);
   const auto connection = client::FabricConnection::open(*address, options);
-  if (!connection) return fmt::format("state unreachable\nwhy {}\n", reason(connection.error()));
+  if (!connection) return std::unexpected(connection.error());
   const auto rings = client::ThreadRings::open(*connection);
-  if (!rings) return fmt::format("state unreachable\nwhy {}\n", reason(rings.error()));
+  if (!rings) return std::unexpected(rings.error());
   client::RemoteRequests requests(**rings, 1);
   const auto reply = requests.ask({.offload = chain_calls::kStatus});
-  if (!reply) return fmt::format("state unreachable\nwhy {}\n", reason(reply.error().error));
+  if (!reply) return std::unexpected(reply.error().error);
   return std::string(reply->payload.begin(), reply->payload.end());
+}
+
+std::string ask_status(const chain::MemberEntry& member) {
+  const auto told = ask_member(member);
+  return told ? *told : fmt::format("state unreachable\nwhy {}\n", reason(told.error()));
 }
 
 /// Returns whether it serves.
@@ -149,6 +157,10 @@ Outcome<int> show_chain(Environment& environment, const ChainOptions& options) {
   }
   if (view->joining) show_member(environment, *view->joining);
   if (options.serves && !serves) return failed("no member of the chain serves", "");
+  if (!options.member.empty() && view->find(std::string_view(options.member)) == nullptr) {
+    return failed(fmt::format("'{}' is no member of the chain yet, or any more", options.member),
+                  "");
+  }
   return kOk;
 }
 
@@ -212,9 +224,14 @@ Outcome<int> remove_member(Environment& environment, const ChainOptions& options
   return kOk;
 }
 
-/// Whether somebody answers there, as a member.
-bool lives(const chain::MemberEntry& member) {
-  return !ask_status(member).starts_with("state unreachable");
+/// Whether nobody answers there, as far as can be told from here: nothing listens, or all is silent.
+bool is_silent(const chain::MemberEntry& member) {
+  const auto told = ask_member(member);
+  if (told || told.error().code == Code::connection_lost) return !told;
+  if (told.error().code != Code::system) return false;  // it refuses, so it lives
+  constexpr int kSilent[] = {ECONNREFUSED, ECONNRESET,   ETIMEDOUT,
+                             ENOENT,       EHOSTUNREACH, ENETUNREACH};
+  return std::ranges::find(kSilent, static_cast<int>(told.error().detail)) != std::end(kSilent);
 }
 
 /// The folder of a member of this chain that was left out. Errors: why it is none.
@@ -225,7 +242,12 @@ Outcome<node::ChainFolder> left_out_folder(const ChainOptions& options, const ch
     return failed(fmt::format("the data folder '{}' is of no member of this chain", options.data),
                   "--data names the data.dir of a node that was one.");
   }
-  const node::ChainFolder folder = **found;
+  node::ChainFolder folder = **found;
+  if (folder.begins) {  // it asked to join, and its log is there until it has another
+    const auto before = node::read_chain_folder_before(options.data);
+    if (!before) return failed(before.error(), "");
+    if (*before && (*before)->chain == view.chain) folder = **before;
+  }
   if (folder.begins) {
     return failed(
         fmt::format("the data folder '{}' is of a member that had not joined yet", options.data),
@@ -248,10 +270,10 @@ Outcome<int> restore_chain(Environment& environment, const ChainOptions& options
   if (!view) return std::unexpected(view.error());
   const auto folder = left_out_folder(options, *view);
   if (!folder) return std::unexpected(folder.error());
-  const auto alive = std::ranges::find_if(view->members, lives);
+  const auto alive = std::ranges::find_if_not(view->members, is_silent);
   if (alive != view->members.end()) {
-    return failed(fmt::format("member '{}' lives, and has what was acknowledged", alive->name),
-                  "espalier chain add has a node join it.");
+    return failed(fmt::format("member '{}' may live, and has what was acknowledged", alive->name),
+                  "espalier chain status shows it; espalier chain add has a node join it.");
   }
   if (!options.accept_loss) {
     return failed(
@@ -264,6 +286,12 @@ Outcome<int> restore_chain(Environment& environment, const ChainOptions& options
   const chain::View next = view->restored(std::move(*entry));
   if (const auto mistake = chain::mistake_in(next)) {
     return failed(fmt::format("that is no chain: {}", *mistake), "");
+  }
+  if (const auto said = node::write_chain_folder(options.data, *folder); !said) {
+    return failed(said.error(), "");
+  }
+  if (const auto gone = node::forget_chain_folder_before(options.data); !gone) {
+    return failed(gone.error(), "");
   }
   if (auto put = put_next(**membership, next); !put) return put;
   environment.out << fmt::format("{} is the chain: start it with --chain {}\n",
@@ -308,6 +336,8 @@ void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) 
       add_chain_work(chain, "status", "Show the members of a chain, and what they wait for",
                      show_chain, options, environment, chosen);
   status.add_flag("--serves", options->serves, "Fail, with 1, unless a member serves");
+  status.add_option("--member", options->member, "Fail, with 1, unless this is a member")
+      ->type_name("NAME");
   CLI::App& add = add_chain_work(chain, "add", "Have a node join a chain behind its tail",
                                  add_member, options, environment, chosen);
   add.add_option("member", options->name, "Its name, and where it is reached")

@@ -32,6 +32,9 @@ TEST_F(ChainCommand, StatusFailsWhereNobodyServesIfThatIsAsked) {
   EXPECT_THAT(tool_.out(), HasSubstr("state unreachable"));
   EXPECT_EQ(tool_.run({"chain", "status", "--members", path("c"), "--serves"}), kFailed);
   EXPECT_THAT(tool_.err(), HasSubstr("no member of the chain serves"));
+  EXPECT_EQ(tool_.run({"chain", "status", "--members", path("c"), "--member", "b"}), kOk);
+  EXPECT_EQ(tool_.run({"chain", "status", "--members", path("c"), "--member", "c"}), kFailed);
+  EXPECT_THAT(tool_.err(), HasSubstr("is no member of the chain"));
 }
 
 // So a node may ask for both whenever it starts (dist/kubernetes).
@@ -94,6 +97,16 @@ TEST_F(ChainRestore, OnlyTheFolderOfOneThatWasLeftOutIsTaken) {
   EXPECT_EQ(restore(path("2"), true), kFailed);
   EXPECT_THAT(tool_.err(), HasSubstr("had not joined yet"));
   EXPECT_EQ(view().epoch, 2u);
+}
+
+// It was started meanwhile, and asked a chain of which nobody lives to let it join.
+TEST_F(ChainRestore, AFolderThatWasToJoinIsWhatItWasUntilItHasACheckpoint) {
+  ASSERT_TRUE(node::keep_chain_folder_before(path("2"), {chain_, 2}));
+  ASSERT_TRUE(node::write_chain_folder(path("2"), {chain_, 3, true}));
+  EXPECT_EQ(restore(path("2"), true), kOk) << tool_.err();
+  EXPECT_EQ(view().members, (std::vector<chain::MemberEntry>{{2, "b", "shm:new"}}));
+  EXPECT_EQ(node::read_chain_folder(path("2")).value(), (node::ChainFolder{chain_, 2}));
+  EXPECT_EQ(node::read_chain_folder_before(path("2")).value(), std::nullopt);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -65,10 +66,9 @@ void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSour
   if (!take_checked(session, *request, from)) count_drop();
 }
 
+// What somebody else sends again is refused by its number or address, before it counts.
 bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session,
                                  const wire::TakenRequest& request, const DatagramSource& from) {
-  const bool get = request.header.kind == static_cast<std::uint8_t>(wire::DatagramKind::get);
-  if (!within_rate(get ? session->gets : session->hellos)) return false;
   switch (static_cast<wire::DatagramKind>(request.header.kind)) {
     case wire::DatagramKind::hello: return challenge(*session, request.header, from);
     case wire::DatagramKind::proof: return prove(*session, request, from);
@@ -79,7 +79,7 @@ bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session
 // A hello is good once: one that is sent again from elsewhere has nothing sent there.
 bool DatagramReads::challenge(DatagramSession& session, const wire::DatagramRequest& hello,
                               const DatagramSource& from) {
-  if (!session.taken.take_new(hello.number)) return false;
+  if (!session.taken.take_new(hello.number) || !within_rate(session.hellos)) return false;
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge) return false;
   const auto header =
@@ -94,7 +94,7 @@ bool DatagramReads::prove(DatagramSession& session, const wire::TakenRequest& pr
                           const DatagramSource& from) {
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge || !crypto::equal_in_secret(bytes_of(proof.key), *challenge)) return false;
-  if (!session.taken.take_new(proof.header.number)) return false;
+  if (!session.taken.take_new(proof.header.number) || !within_rate(session.hellos)) return false;
   session.has_proved = true;
   session.source = from;
   return send(session, from,
@@ -120,6 +120,7 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   const bool proved = session->has_proved && session->source == from;
   if (!proved && !planted(Bug::datagram_to_unproved)) return false;
   if (free_gets_.empty() || !session->taken.take(get.header.number)) return false;
+  if (!within_rate(session->gets)) return false;
   ServedMap* const map = map_of(*session, get);
   if (map == nullptr) return send_to_rings(*session, get.header.number, from);
   const std::uint32_t place = free_gets_.back();
@@ -134,8 +135,16 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   begun.walk.op = Op::get;
   begun.walk.tag = place;
   begun.walk.key = {begun.key.data(), get.key.size()};
-  maps_.begin_walks(*map);
-  map->submit(begun.walk, *this, wire::Ref{get.header.hint});
+  try {
+    map->submit(begun.walk, *this, wire::Ref{get.header.hint});
+    maps_.begin_walks(*map);
+  } catch (const std::bad_alloc&) {
+    if (begun.session == nullptr) return true;  // it has been answered
+    begun.session = nullptr;
+    --map->users;
+    free_gets_.push_back(place);
+    throw;
+  }
   return true;
 }
 
