@@ -488,7 +488,7 @@ bool ChainNode::apply_some() {
     if (applies_.empty()) applies_.swap(inbox_);
   }
   std::uint64_t bytes = 0;
-  for (; count < kAppliedATurn && !applies_.empty(); ++count) {
+  for (; count < kAppliedATurn && bytes < kInboxBytesMax / 8 && !applies_.empty(); ++count) {
     const auto applied = apply(applies_.front());
     if (!applied) {
       end(applied.error());
