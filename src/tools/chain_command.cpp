@@ -224,7 +224,7 @@ Outcome<int> remove_member(Environment& environment, const ChainOptions& options
   return kOk;
 }
 
-/// Whether nobody answers there, as far as can be told from here: nothing listens, or all is silent.
+/// Whether nobody answers there, as far as can be told from here: nothing listens, or is silent.
 bool is_silent(const chain::MemberEntry& member) {
   const auto told = ask_member(member);
   if (told || told.error().code == Code::connection_lost) return !told;
