@@ -126,8 +126,8 @@ Result<std::string> ask_member(const chain::MemberEntry& member) {
 }
 
 std::string ask_status(const chain::MemberEntry& member) {
-  const auto told = ask_member(member);
-  return told ? *told : fmt::format("state unreachable\nwhy {}\n", reason(told.error()));
+  const auto status = ask_member(member);
+  return status ? *status : fmt::format("state unreachable\nwhy {}\n", reason(status.error()));
 }
 
 /// Returns whether it serves.
@@ -224,14 +224,14 @@ Outcome<int> remove_member(Environment& environment, const ChainOptions& options
   return kOk;
 }
 
-/// Whether nobody answers there, as far as can be told from here: nothing listens, or is silent.
+/// Whether nobody answers there, as far as this machine sees: nothing listens, or is silent.
 bool is_silent(const chain::MemberEntry& member) {
-  const auto told = ask_member(member);
-  if (told || told.error().code == Code::connection_lost) return !told;
-  if (told.error().code != Code::system) return false;  // it refuses, so it lives
+  const auto status = ask_member(member);
+  if (status || status.error().code == Code::connection_lost) return !status;
+  if (status.error().code != Code::system) return false;  // it refuses, so it lives
   constexpr int kSilent[] = {ECONNREFUSED, ECONNRESET,   ETIMEDOUT,
                              ENOENT,       EHOSTUNREACH, ENETUNREACH};
-  return std::ranges::find(kSilent, static_cast<int>(told.error().detail)) != std::end(kSilent);
+  return std::ranges::find(kSilent, static_cast<int>(status.error().detail)) != std::end(kSilent);
 }
 
 /// The folder of a member of this chain that was left out. Errors: why it is none.
