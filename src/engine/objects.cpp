@@ -25,7 +25,8 @@ struct ChangeState {
 };
 
 /// Changes the catalogue once, by a helper, which gives back the memory of what is dropped by it if
-/// nothing else holds that. `change(catalog)` is a Result; what it names of the request stays until the call ends.
+/// nothing else holds that. `change(catalog)` is a Result; what it names of the request stays until
+/// the call ends.
 template <class Change>
 Next change_objects(Call& call, Change change) {
   ChangeState& state = call.state<ChangeState>();
