@@ -14,7 +14,7 @@
 namespace espalier::offload {
 namespace {
 
-/// The sessions of one connection: one for each of its response rings, so there are never more.
+/// The sessions of one connection: at most one for each of its response rings.
 class OwnSessions final : public SessionPart {
  public:
   explicit OwnSessions(DatagramSessions& all) : all_(all) {}
@@ -78,7 +78,7 @@ Result<wire::DatagramOffer> DatagramSessions::open(Connection& connection, std::
   session->access = connection.access;
   {
     const std::lock_guard lock(mutex_);
-    // A number that is drawn twice is not to be had; nor is 0, which is none.
+    // A number drawn twice is refused, and so is 0, which means none.
     const bool is_new = offer.session != 0 && sessions_.emplace(offer.session, session).second;
     if (!is_new) return fail(Code::busy);
   }
