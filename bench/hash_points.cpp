@@ -148,41 +148,32 @@ PointSample write_answers(FabricServer& server, std::uint32_t signal_every, std:
 
 }  // namespace
 
-MeasuredPoint growth_point(const HashBenchOptions& options) {
-  MeasuredPoint point;
-  point.target = "embedded";
-  point.workload = "growth";
-  point.parameters["keys"] = options.pairs;
-  point.parameters["key_bytes"] = kHashKeyBytes;
-  point.parameters["value_bytes"] = kHashValueBytes;
-  point.parameters["versions"] = options.versions;
-  point.answers = "all stored";
-  point.measure = [&options] {
-    PointSample sample;
-    run_pinned([&] { sample = grow(options); });
-    return sample;
-  };
-  return point;
+std::vector<MeasuredPoint> growth_points(const HashBenchOptions& options) {
+  MeasuredPoint point{.target = "embedded",
+                      .workload = "growth",
+                      .parameters = {{"keys", options.pairs},
+                                     {"key_bytes", kHashKeyBytes},
+                                     {"value_bytes", kHashValueBytes},
+                                     {"versions", options.versions}},
+                      .answers = "all stored",
+                      .measure = pinned([&options] { return grow(options); })};
+  return {std::move(point)};
 }
 
 std::vector<MeasuredPoint> signal_points(const HashBenchOptions& options) {
   const auto server = std::make_shared<FabricServer>(FabricKind::shm, std::uint64_t{2} << 20);
   std::vector<MeasuredPoint> points;
   for (std::uint32_t every = 1; every <= kAnswersTogether; every *= 2) {
-    MeasuredPoint point;
-    point.target = "shm";
-    point.workload = "answers";
-    point.parameters["signal_every"] = every;
-    point.parameters["answers_together"] = kAnswersTogether;
-    point.parameters["bytes"] = kAnswerBytes;
-    point.threads = 2;
-    point.answers = "answers";
-    point.measure = [server, every, answers = options.ops] {
-      PointSample sample;
-      run_pinned([&] { sample = write_answers(*server, every, answers); });
-      return sample;
-    };
-    points.push_back(std::move(point));
+    points.push_back({.target = "shm",
+                      .workload = "answers",
+                      .parameters = {{"signal_every", every},
+                                     {"answers_together", kAnswersTogether},
+                                     {"bytes", kAnswerBytes}},
+                      .threads = 2,
+                      .answers = "answers",
+                      .measure = pinned([server, every, answers = options.ops] {
+                        return write_answers(*server, every, answers);
+                      })});
   }
   return points;
 }

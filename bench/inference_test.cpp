@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_inference.hpp"
 #include "bench/testing/point_lines.hpp"
 
@@ -26,7 +27,7 @@ TEST(RunInference, AllWaysComeToTheSameSums) {
   options.types = {EmbeddingType::fp32, EmbeddingType::int8};
   options.targets.push_back(InferenceTarget::reads);
   const PointLines lines =
-      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   // Two lengths, by five ways of fp32 and four of int8.
   ASSERT_EQ(lines.medians.size(), 18u);
@@ -42,7 +43,7 @@ TEST(RunInference, ParsesQueries) {
   InferenceOptions options = tiny_inference();
   options.targets = {InferenceTarget::parse};
   const PointLines lines =
-      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   ASSERT_EQ(lines.medians.size(), 2u);
   for (const Json& line : lines.runs) EXPECT_GT(line.at("rows_per_s").get<double>(), 0);
@@ -56,7 +57,7 @@ TEST(RunInference, SeveralThreadsComeToTheSameSums) {
   options.scale = 0.01;
   options.threads = {1, 3};
   const PointLines lines =
-      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   // Lines have one thread, six other ways two numbers of them.
   ASSERT_EQ(lines.medians.size(), 13u);
@@ -70,7 +71,7 @@ TEST(RunInference, RanksQueries) {
   options.targets = {InferenceTarget::model, InferenceTarget::model_node};
   options.lengths = {3};
   const PointLines lines =
-      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   ASSERT_EQ(lines.medians.size(), 2u);
   for (const Json& line : lines.runs) EXPECT_EQ(line.at("ops"), 50);
@@ -88,7 +89,7 @@ TEST(RunInference, GroupsComeToTheSameSumsAndReadFewerRows) {
   options.scale = 0.01;
   options.ratios = {0.1, 0.5};
   const PointLines lines =
-      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   // Four ways without groups, and three with them of two ratios.
   ASSERT_EQ(lines.medians.size(), 10u);
@@ -144,7 +145,7 @@ TEST(RunInference, WrongOptionsAreRefused) {
   options = tiny_inference();
   options.ops = 0;
   std::ostringstream out;
-  EXPECT_THROW(static_cast<void>(run_inference(options, {out, out})), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(run_benchmark(options, {out, out})), std::runtime_error);
 }
 
 }  // namespace

@@ -16,6 +16,7 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "base/cpu_clock.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/grouped_queries.hpp"
 #include "bench/inference_data.hpp"
 #include "bench/inference_model.hpp"
@@ -369,6 +370,8 @@ std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
   return points;
 }
 
+constexpr std::uint64_t kNumbersMax = 1'000'000'000;
+
 /// What is wrong with what is asked of models.
 std::optional<std::string> problem_of_models(const InferenceOptions& options) {
   if (std::ranges::none_of(options.targets, is_of_model)) return std::nullopt;
@@ -383,16 +386,10 @@ std::optional<std::string> problem_of_models(const InferenceOptions& options) {
 
 /// What is wrong with the queries.
 std::optional<std::string> problem_of_queries(const InferenceOptions& options) {
-  constexpr std::uint64_t kIdsMax = 1'000'000'000;
-  const auto wrong_length = [](std::uint32_t length) { return length == 0 || length > 100'000; };
-  if (options.lengths.empty() || std::ranges::any_of(options.lengths, wrong_length)) {
-    return "--length must be 1 to 100000";
-  }
-  if (options.rows == 0) return "--rows must be 1 or more";
   if (options.category.empty()) {
     const bool models = std::ranges::any_of(options.targets, is_of_model);
     const std::uint64_t bags = options.ops * (models ? kModelBags : 1);
-    if (bags * std::ranges::max(options.lengths) <= kIdsMax) return std::nullopt;
+    if (bags * std::ranges::max(options.lengths) <= kNumbersMax) return std::nullopt;
     return "--ops times --length must be at most 1000000000";
   }
   if (!(options.scale > 0 && options.scale <= 1)) return "--scale must be above 0, up to 1";
@@ -425,43 +422,40 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
 }
 
 // All ids and all sums of a measurement are in memory: 4 GB of each at most.
-std::optional<std::string> problem_of(const InferenceOptions& options) {
-  constexpr std::uint64_t kNumbersMax = 1'000'000'000;
-  if (options.targets.empty()) {
-    return "--target: lines, merci, embedded, node, reads, parse, model, model-node, "
-           "merci-grouped, grouped, grouped-node";
-  }
-  if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
-  if (!embedding::is_shape(embedding::shape_of({options.dimension, EmbeddingType::fp32}))) {
-    return "--dimension must be a multiple of 8, up to 1024";
-  }
-  if (options.bags == 0 || options.bags > 10'000) return "--bags must be 1 to 10000";
-  const bool parses = std::ranges::count(options.targets, InferenceTarget::parse) != 0;
-  if (parses && options.bags > embedding::kQueriesMax) {
-    return "--bags must be 1 to 1024 for parse, as many as a request has";
-  }
-  if (auto problem = problem_of_models(options)) return problem;
-  const auto wrong_threads = [](std::uint32_t threads) { return threads == 0 || threads > 256; };
-  if (options.threads.empty() || std::ranges::any_of(options.threads, wrong_threads)) {
-    return "--threads must be 1 to 256";
-  }
-  if (options.ops == 0 || options.ops > 10'000'000) return "--ops must be 1 to 10000000";
-  if (auto problem = problem_of_queries(options)) return problem;
-  if (options.ops * options.dimension > kNumbersMax) {
-    return "--ops times --dimension must be at most 1000000000";
-  }
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  if (inference_points(options, nullptr).empty()) {
-    return "merci has rows of fp32 alone, and groups are of a category";
-  }
-  return std::nullopt;
+void InferenceOptions::declare(OptionRows& list) {
+  list.choices("--target", targets, parse_inference_target,
+               "lines, merci, embedded, node, reads, parse, model, model-node, merci-grouped, "
+               "grouped, grouped-node; all but reads, parse and models by default");
+  list.text("--category", category, "of reviews: sports, office, books ...");
+  list.number("--scale", scale, {}, "part of the category's items, up to 1");
+  list.numbers("--ratio", ratios, {}, "memory of groups, of rows");
+  list.choices("--type", types, parse_embedding_type, "fp32, fp16, bf16, int8; fp32 by default");
+  list.numbers("--length", lengths, {1, 100'000}, "rows of a bag");
+  list.number("--rows", rows, {1}, "of the table");
+  list.number("--dimension", dimension, {}, "values of a row");
+  list.require(embedding::is_shape(embedding::shape_of({dimension, EmbeddingType::fp32})),
+               "--dimension must be a multiple of 8, up to 1024");
+  list.number("--bags", bags, {1, 10'000}, "of one request; of a model queries");
+  list.numbers("--threads", threads, {1, 256}, "that reduce bags");
+  list.number("--ops", ops, {1, 10'000'000}, "bags of a measurement; of a model queries");
+  list.of_points(*this);
+  if (!list.checks() || list.problem()) return;
+  const bool parses = std::ranges::count(targets, InferenceTarget::parse) != 0;
+  list.require(!parses || bags <= embedding::kQueriesMax,
+               "--bags must be 1 to 1024 for parse, as many as a request has");
+  list.require_none(problem_of_models(*this));
+  list.require_none(problem_of_queries(*this));
+  list.require(ops * dimension <= kNumbersMax,
+               "--ops times --dimension must be at most 1000000000");
+  if (list.problem()) return;
+  list.require(!inference_points(*this, nullptr).empty(),
+               "merci has rows of fp32 alone, and groups are of a category");
 }
 
-int run_inference(const InferenceOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  PointRun run("inference", options, output);
-  run.run("sum", inference_points(options, std::make_shared<InferenceWorld>(options)));
-  return run.finish();
+std::vector<ExperimentRow> InferenceOptions::experiment_rows() const {
+  return {{"sum", [this](Report&) {
+             return inference_points(*this, std::make_shared<InferenceWorld>(*this));
+           }}};
 }
 
 }  // namespace espalier::bench

@@ -26,8 +26,7 @@
 #include <vector>
 
 #include "bench/node_transport.hpp"
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 #include "espalier/embedding_types.hpp"
 
 namespace espalier::bench {
@@ -52,6 +51,9 @@ enum class InferenceTarget : std::uint8_t {
 [[nodiscard]] std::optional<EmbeddingType> parse_embedding_type(std::string_view text);
 
 struct InferenceOptions : PointOptions {
+  static constexpr const char* kBench = "inference";
+  static constexpr const char* kSummary = "bags of rows of an embedding table, reduced to sums";
+
   std::vector<InferenceTarget> targets{InferenceTarget::lines,         InferenceTarget::merci,
                                        InferenceTarget::embedded,      InferenceTarget::node,
                                        InferenceTarget::merci_grouped, InferenceTarget::grouped,
@@ -67,13 +69,9 @@ struct InferenceOptions : PointOptions {
   std::vector<std::uint32_t> threads = {1};  ///< that reduce; lines, parse and models have one
   NodeTransport transport = NodeTransport::unix_socket;
   std::uint64_t ops = 20'000;  ///< bags of a measurement
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const InferenceOptions& options);
-
-/// Returns what main should: 1 if sums differed.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_inference(const InferenceOptions& options, const Output& output);
 
 }  // namespace espalier::bench

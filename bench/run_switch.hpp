@@ -27,17 +27,20 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/output.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
-struct SwitchRunOptions {
-  std::vector<std::string> experiments;  ///< empty: all; with a node's address `gets`
-  std::vector<std::string> figures;      ///< of `hops`: all their points; empty: one point
+/// Without a name all run; with a node's address `gets`.
+struct SwitchRunOptions : PointOptions {
+  static constexpr const char* kBench = "switch";
+  static constexpr const char* kSummary =
+      "what a switch saves that knows the tree's top, and costs";
+
+  std::vector<std::string> figures;  ///< of `hops`: all their points; empty: one point
   std::string node_address;     ///< where clients come to a switch that runs; empty: all of our own
   std::string map = "default";  ///< there, which has the keys
   std::uint64_t keys = 200'000;  ///< of the map, and of the trees of the others
@@ -56,18 +59,9 @@ struct SwitchRunOptions {
   std::uint64_t nodes_per_set = 3600;
   std::uint32_t write_percent = 0;  ///< of the requests of a way of its own; 0: there is none
   std::uint32_t delay_ms = 10;      ///< of our own controller, between two looks at what has moved
-  std::uint64_t seed = 1;
-  bool json = false;
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// Names of the experiments, with commas.
-[[nodiscard]] std::string switch_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const SwitchRunOptions& options);
-
-/// Returns what main should: 1 where frames were lost or led astray. Errors: throws
-/// std::runtime_error or std::bad_alloc.
-int run_switch(const SwitchRunOptions& options, const Output& output);
 
 }  // namespace espalier::bench
