@@ -440,10 +440,11 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
   const auto options = std::make_shared<InferenceOptions>();
   add_choices(
       command, "--target", options->targets, parse_inference_target,
-      "lines, merci, embedded, node, reads, parse, model, model-node, merci-grouped, grouped, "
-      "grouped-node; all but reads, parse and models by default");
-  command.add_option("--category", options->category, "of reviews: sports, office, books ...")
-      ->option_text("TEXT");
+      "lines, merci, embedded, node, node-many, noop, reads, parse, model, model-node, "
+      "merci-grouped, grouped, grouped-node, renumbered, renumbered-node; by default all but "
+      "node-many, noop, reads, parse and models");
+  add_list(command, "--category", options->categories,
+           "of reviews: sports, office, books ..., or all of the six");
   add_number(command, "--scale", options->scale, "part of the category's items, up to 1");
   add_numbers(command, "--ratio", options->ratios, "memory of groups, of rows; 0.25 by default");
   add_choices(command, "--type", options->types, parse_embedding_type,
@@ -453,6 +454,7 @@ void add_inference(CLI::App& app, const Output& output, cmdline::Action& chosen)
   add_number(command, "--dimension", options->dimension, "values of a row");
   add_number(command, "--bags", options->bags, "of one request; of a model queries");
   add_numbers(command, "--threads", options->threads, "that reduce bags; 1 by default");
+  add_number(command, "--in-flight", options->in_flight, "requests on their way (node-many, noop)");
   add_number(command, "--ops", options->ops, "bags of a measurement; of a model queries");
   add_point_options(command, *options);
   choose(command, options, output, chosen, run_inference);

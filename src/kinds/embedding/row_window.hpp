@@ -79,7 +79,9 @@ class RowWindow {
   std::expected<void, WrongId> fill_planned();
   void compact();
   void resolve(const PageList& list, std::uint32_t row, std::uint32_t at);
-  void resolve_planned(const PageList& list, const PlannedRow& row, std::uint32_t at);
+  void resolve_sum(const PlannedRow& row, std::uint32_t at);
+  void resolve_row(const PageList& list, const PlannedRow& row, std::uint32_t at);
+  void take_planned(const PageList& list);
   [[nodiscard]] std::uint32_t end_of_ids(std::size_t bag) const;
 
   const EmbeddingTable& table_;
