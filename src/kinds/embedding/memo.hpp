@@ -86,6 +86,10 @@ class Memo final : public store::StoredObject {
   [[nodiscard]] std::uint32_t place_of(std::uint32_t row) const {
     return row < rows_ ? word_in(places_, row) : kNoPlace;
   }
+  /// Asks for that place. The row may be none.
+  void prefetch_place(std::uint32_t row) const {
+    if (row < rows_) __builtin_prefetch(word_at(places_, row));
+  }
   [[nodiscard]] std::uint32_t row_of(const NumberedGroup& group, std::uint32_t member) const {
     return word_in(members_, group.members + member);
   }

@@ -9,6 +9,20 @@
 #include "kinds/embedding/planted_embedding_bugs.hpp"
 
 namespace espalier::embedding {
+namespace {
+
+std::uint32_t all_bits_if_equal(std::uint32_t a, std::uint32_t b) {
+  const std::uint32_t other = a ^ b;
+  return ((other | (0 - other)) >> 31) - 1;
+}
+
+/// 1 if a group has the row of this place already.
+std::uint32_t is_again(std::uint32_t mask, std::uint32_t place) {
+  if (planted(Bug::repeated_id_once)) return 0;
+  return mask >> (place & 7) & 1;
+}
+
+}  // namespace
 
 std::uint32_t planner_multiplier() {
   static const std::uint32_t drawn = static_cast<std::uint32_t>(client::draw_seed()) | 1;
@@ -28,47 +42,62 @@ bool MemoPlanner::is_wrong(std::uint32_t id) const {
   return !memo_.numbering().is_place(id & ~kPlaceBit);
 }
 
+// Here and below counts are kept beside what is written, so that none waits for the one before; and
+// what holds is a mask of all bits or none, for compilers make branches of conditions.
+
 bool MemoPlanner::take_places(std::span<const std::uint32_t> ids) {
+  std::uint32_t alone = 0;
+  std::uint32_t grouped = 0;
   for (const std::uint32_t row : ids) {
     if (row >= rows_) [[unlikely]]
       return false;
     const std::uint32_t place = memo_.place_of(row);
     const std::uint32_t has_group = place != kNoPlace ? 1 : 0;
-    alone_[alone_count_] = row;
-    alone_count_ += 1 - has_group;
-    places_[grouped_] = place;
-    ids_[grouped_] = row;
-    grouped_ += has_group;
+    alone_[alone] = row;
+    alone += 1 - has_group;
+    places_[grouped] = place;
+    ids_[grouped] = row;
+    grouped += has_group;
   }
+  alone_count_ = alone;
+  grouped_ = grouped;
   return true;
 }
 
 bool MemoPlanner::take_renumbered(std::span<const std::uint32_t> ids) {
-  std::uint32_t highest_row = 0;
-  std::uint32_t highest_place = 0;
+  // Below which rows are, and places; those of groups' rows are looked at once for each group.
+  const std::uint64_t rows = std::min<std::uint64_t>(rows_, kPlaceBit);
+  const std::uint64_t places = std::uint64_t{memo_.numbering().groups()} << 3;
+  std::uint32_t alone = 0;
+  std::uint32_t grouped = 0;
+  std::uint64_t beyond = 0;  // its highest bit
   for (const std::uint32_t id : ids) {
     const std::uint32_t has_group = id >> 31;
-    alone_[alone_count_] = id;
-    alone_count_ += 1 - has_group;
-    places_[grouped_] = id & ~kPlaceBit;
-    ids_[grouped_] = id;
-    grouped_ += has_group;
-    highest_row = std::max(highest_row, has_group != 0 ? 0 : id);
-    highest_place = std::max(highest_place, has_group != 0 ? id & ~kPlaceBit : 0);
+    const std::uint32_t place = id & ~kPlaceBit;
+    alone_[alone] = id;
+    alone += 1 - has_group;
+    places_[grouped] = place;
+    ids_[grouped] = id;
+    grouped += has_group;
+    beyond |= (rows ^ ((rows ^ places) & (std::uint64_t{0} - has_group))) - 1 - place;
   }
-  return (alone_count_ == 0 || highest_row < rows_) &&
-         (grouped_ == 0 || group_of_place(highest_place) < memo_.numbering().groups());
+  alone_count_ = alone;
+  grouped_ = grouped;
+  return beyond >> 63 == 0;
 }
 static_assert(kPlaceBit == std::uint32_t{1} << 31);
 
+void MemoPlanner::expect(std::span<const std::uint32_t> ids) const {
+  if (!use_.sums || use_.renumbered) return;
+  for (const std::uint32_t id : ids) memo_.prefetch_place(id);
+}
+
 bool MemoPlanner::take_ids(std::span<const std::uint32_t> ids) {
-  group_count_ = 0;
-  alone_count_ = 0;
-  grouped_ = 0;
   if (use_.sums) return use_.renumbered ? take_renumbered(ids) : take_places(ids);
   if (std::ranges::any_of(ids, [this](std::uint32_t id) { return is_wrong(id); })) return false;
   std::ranges::copy(ids, alone_.begin());  // in their order, for each may have a weight
   alone_count_ = static_cast<std::uint32_t>(ids.size());
+  grouped_ = 0;
   return true;
 }
 
@@ -78,76 +107,86 @@ void MemoPlanner::find_groups() {
     round_ = 0;
   }
   const std::uint32_t round = ++round_;
+  std::uint32_t count = 0;
+  std::uint32_t alone = alone_count_;
+  std::uint32_t collisions = 0;
   for (std::uint32_t i = 0; i < grouped_; ++i) {
     const std::uint32_t number = group_of_place(places_[i]);
     const std::uint32_t bit = bit_of_place(places_[i]);
     const std::uint32_t id = ids_[i];
     std::uint32_t slot = number * multiplier_ >> (32 - std::bit_width(kSlots - 1));
     std::uint32_t said = slots_[slot];
-    ++probes_;
-    // Not `&&`: what a slot says of another piece is looked up as well.
-    while (((said >> 16 == round) & (groups_[said & 0xFFFF].number != number)) != 0) [[unlikely]] {
+    std::uint32_t known = all_bits_if_equal(said >> 16, round);
+    while ((known & (groups_[said & 0xFFFF].number ^ number)) != 0) [[unlikely]] {
         slot = (slot + 1) % kSlots;
         said = slots_[slot];
-        ++probes_;
+        known = all_bits_if_equal(said >> 16, round);
+        ++collisions;
       }
-    const bool known = said >> 16 == round;
-    const std::uint32_t at = known ? said & 0xFFFF : group_count_;
-    const Group before = groups_[known ? at : kPieceIds];
+    const std::uint32_t at = (said & 0xFFFF & known) | (count & ~known);
+    const Group before = groups_[(at & known) | (kPieceIds & ~known)];
     slots_[slot] = round << 16 | at;
-    group_count_ += known ? 0 : 1;
-    alone_[alone_count_] = id;
-    alone_count_ += (before.mask & bit) != 0 && !planted(Bug::repeated_id_once) ? 1 : 0;
-    groups_[at] = {number, before.mask | bit, known ? before.id : id};
+    count += known + 1;
+    alone_[alone] = id;
+    alone += is_again(before.mask, places_[i]);
+    groups_[at] = {number, before.mask | bit, (before.id & known) | (id & ~known)};
   }
+  group_count_ = count;
+  alone_count_ = alone;
+  probes_ += grouped_ + collisions;
 }
 
 // Requires: places ascend.
 void MemoPlanner::find_groups_in_order() {
-  Group group{kNoPlace, 0, 0};  // no place has that number
+  Group group{kNoPlace, 0, 0};  // no group has that number
   std::uint32_t behind = 0;     // the groups that were met
+  std::uint32_t alone = alone_count_;
   for (std::uint32_t i = 0; i < grouped_; ++i) {
     const std::uint32_t number = group_of_place(places_[i]);
     const std::uint32_t bit = bit_of_place(places_[i]);
     const std::uint32_t id = ids_[i];
-    const bool same = number == group.number;
-    const std::uint32_t mask = same ? group.mask : 0;
-    alone_[alone_count_] = id;
-    alone_count_ += (mask & bit) != 0 && !planted(Bug::repeated_id_once) ? 1 : 0;
-    group = {number, mask | bit, same ? group.id : id};
-    behind += same ? 0 : 1;
+    const std::uint32_t same = all_bits_if_equal(number, group.number);
+    const std::uint32_t mask = group.mask & same;
+    alone_[alone] = id;
+    alone += is_again(mask, places_[i]);
+    group = {number, mask | bit, (group.id & same) | (id & ~same)};
+    behind += same + 1;
     groups_[behind - 1] = group;
   }
   group_count_ = behind;
+  alone_count_ = alone;
 }
 
 // Groups of which a sum is read, and then those of which one row is.
 void MemoPlanner::split_groups() {
-  single_count_ = 0;
-  count_ = 0;
+  std::uint32_t sums = 0;
+  std::uint32_t singles = 0;
   for (std::uint32_t i = 0; i < group_count_; ++i) {
-    const Group& group = groups_[i];
-    const bool several = (group.mask & (group.mask - 1)) != 0;
-    planned_[count_] = {group.number, group.mask, 0};
-    count_ += several ? 1 : 0;
-    ids_[single_count_] = group.id;
-    single_count_ += several ? 0 : 1;
+    const Group group = groups_[i];
+    const std::uint32_t single = (group.mask & (group.mask - 1)) == 0 ? 1 : 0;
+    planned_[sums] = {group.number, group.mask, 0};
+    sums += 1 - single;
+    ids_[singles] = group.id;
+    singles += single;
   }
+  sum_count_ = sums;
+  count_ = sums;
+  single_count_ = singles;
 }
 
 // Of renumbered ids the rows of a group are counted here, once for all of its ids.
 bool MemoPlanner::number_sums() {
   std::uint32_t wrong = 0;
-  for (std::uint32_t i = 0; i < count_; ++i) {
-    const NumberedGroup group = memo_.numbering().group(planned_[i].row);
-    wrong |= planned_[i].mask >> group.rows;
-    planned_[i].sum = memo_.number_of_sum(group, planned_[i].mask);
+  for (PlannedRow& sum : std::span(planned_).first(sum_count_)) {
+    const NumberedGroup group = memo_.numbering().group(sum.row);
+    wrong |= sum.mask >> group.rows;
+    sum.sum = memo_.number_of_sum(group, sum.mask);
   }
-  sum_count_ = count_;
   return wrong == 0;
 }
 
 bool MemoPlanner::add_rows(std::span<const std::uint32_t> ids) {
+  std::uint32_t count = count_;
   for (const std::uint32_t id : ids) {
     std::uint32_t row = id;
     if (use_.renumbered && (id & kPlaceBit) != 0) {
@@ -157,8 +196,9 @@ bool MemoPlanner::add_rows(std::span<const std::uint32_t> ids) {
         return false;
       row = memo_.row_of(group, member);
     }
-    planned_[count_++] = {row, 0, 0};
+    planned_[count++] = {row, 0, 0};
   }
+  count_ = count;
   return true;
 }
 

@@ -55,6 +55,8 @@ class MemoPlanner {
   /// Plans some ids of one bag. Returns the place of an id that names no row, if one does, and
   /// planned() is of no use then. Requires: at most kPieceIds. Cost: some cycles for each.
   [[nodiscard]] std::optional<std::uint32_t> plan(std::span<const std::uint32_t> ids);
+  /// Asks for what plan() looks up of these, which come soon. They may be any.
+  void expect(std::span<const std::uint32_t> ids) const;
   [[nodiscard]] std::span<const PlannedRow> planned() const {
     return std::span(planned_).first(count_);
   }

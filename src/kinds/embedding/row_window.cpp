@@ -134,7 +134,10 @@ std::expected<void, WrongId> RowWindow::fill_planned() {
          plan.bag - bag_ < Planned::kBags) {
     const std::uint32_t end = end_of_ids(plan.bag);
     const std::uint32_t some = std::min(end - plan.id, MemoPlanner::kPieceIds);
-    const auto wrong = plan.planner.plan(bags_.ids.subspan(plan.id, some));
+    const auto piece = bags_.ids.subspan(plan.id, some);
+    const auto behind = bags_.ids.subspan(plan.id + some);
+    plan.planner.expect(behind.first(std::min<std::size_t>(behind.size(), kExpectedIds)));
+    const auto wrong = plan.planner.plan(piece);
     if (wrong) {
       const std::uint32_t at = plan.id + *wrong;
       return std::unexpected(WrongId{bags_.ids[at], at, table_rows_});

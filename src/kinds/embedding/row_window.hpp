@@ -40,6 +40,8 @@ class RowWindow {
   static constexpr std::uint32_t kAskedBytesMax = 128 << 10;
   /// The number of a page of sums has this bit.
   static constexpr std::uint32_t kSumPage = std::uint32_t{1} << 31;
+  /// Of the next bags so many ids are looked up soon.
+  static constexpr std::uint32_t kExpectedIds = 64;
   static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
 
   /// The table and the bags outlive it.
