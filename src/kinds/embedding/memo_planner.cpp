@@ -136,24 +136,45 @@ void MemoPlanner::find_groups() {
   probes_ += grouped_ + collisions;
 }
 
-// Requires: places ascend.
-void MemoPlanner::find_groups_in_order() {
-  Group group{kNoPlace, 0, 0};  // no group has that number
-  std::uint32_t behind = 0;     // the groups that were met
-  std::uint32_t alone = alone_count_;
-  for (std::uint32_t i = 0; i < grouped_; ++i) {
-    const std::uint32_t number = group_of_place(places_[i]);
-    const std::uint32_t bit = bit_of_place(places_[i]);
-    const std::uint32_t id = ids_[i];
-    const std::uint32_t same = all_bits_if_equal(number, group.number);
-    const std::uint32_t mask = group.mask & same;
-    alone_[alone] = id;
-    alone += is_again(mask, places_[i]);
-    group = {number, mask | bit, (group.id & same) | (id & ~same)};
-    behind += same + 1;
-    groups_[behind - 1] = group;
+// Ids without a group are the first ones, and those of one group follow each other; which of them
+// do is known without those before, so that nothing waits for long.
+bool MemoPlanner::take_ascending(std::span<const std::uint32_t> ids) {
+  const auto places =
+      ids.subspan(static_cast<std::size_t>(std::ranges::lower_bound(ids, kPlaceBit) - ids.begin()));
+  const auto rows = ids.first(ids.size() - places.size());
+  std::ranges::copy(rows, alone_.begin());
+  auto alone = static_cast<std::uint32_t>(rows.size());
+  std::uint32_t sums = 0;
+  std::uint32_t singles = 0;
+  std::uint32_t before = places.empty() ? 0 : places.front();
+  std::uint32_t mask = 0;  // of the group of that
+  const auto end_group = [&](std::uint32_t ends) {
+    const std::uint32_t several = (mask & (mask - 1)) != 0 ? 1 : 0;
+    planned_[sums] = {group_of_place(before & ~kPlaceBit), mask, 0};
+    sums += ends & several;
+    ids_[singles] = before;
+    singles += ends & ~several & 1;
+  };
+  for (const std::uint32_t place : places) {
+    const std::uint32_t same = all_bits_if_equal(place >> 3, before >> 3);
+    end_group(same + 1);
+    mask &= same;
+    alone_[alone] = place;
+    alone += is_again(mask, place);
+    mask |= bit_of_place(place);
+    before = place;
   }
-  group_count_ = behind;
+  if (!places.empty()) end_group(1);
+  set_counts(sums, singles, alone);
+  return (rows.empty() || rows.back() < rows_) &&
+         (places.empty() ||
+          group_of_place(places.back() & ~kPlaceBit) < memo_.numbering().groups());
+}
+
+void MemoPlanner::set_counts(std::uint32_t sums, std::uint32_t singles, std::uint32_t alone) {
+  sum_count_ = sums;
+  count_ = sums;
+  single_count_ = singles;
   alone_count_ = alone;
 }
 
@@ -169,9 +190,7 @@ void MemoPlanner::split_groups() {
     ids_[singles] = group.id;
     singles += single;
   }
-  sum_count_ = sums;
-  count_ = sums;
-  single_count_ = singles;
+  set_counts(sums, singles, alone_count_);
 }
 
 // Of renumbered ids the rows of a group are counted here, once for all of its ids.
@@ -202,20 +221,18 @@ bool MemoPlanner::add_rows(std::span<const std::uint32_t> ids) {
   return true;
 }
 
+bool MemoPlanner::take(std::span<const std::uint32_t> ids) {
+  if (use_.sums && use_.renumbered && std::ranges::is_sorted(ids)) return take_ascending(ids);
+  if (!take_ids(ids)) return false;
+  find_groups();
+  split_groups();
+  return true;
+}
+
 std::optional<std::uint32_t> MemoPlanner::plan(std::span<const std::uint32_t> ids) {
   ESPALIER_ASSERT(ids.size() <= kPieceIds);
-  bool right = take_ids(ids);
-  if (right) {
-    const auto places = std::span(places_).first(grouped_);
-    if (std::ranges::is_sorted(places)) {
-      find_groups_in_order();
-    } else {
-      find_groups();
-    }
-    split_groups();
-    right = number_sums() && add_rows(std::span(ids_).first(single_count_)) &&
-            add_rows(std::span(alone_).first(alone_count_));
-  }
+  const bool right = take(ids) && number_sums() && add_rows(std::span(ids_).first(single_count_)) &&
+                     add_rows(std::span(alone_).first(alone_count_));
   if (right) return std::nullopt;
   const auto wrong = std::ranges::find_if(ids, [this](std::uint32_t id) { return is_wrong(id); });
   ESPALIER_ASSERT(wrong != ids.end());

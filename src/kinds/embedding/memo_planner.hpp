@@ -75,6 +75,8 @@ class MemoPlanner {
   };
 
   // Each returns whether the ids are right, as far as it has looked at them.
+  bool take(std::span<const std::uint32_t> ids);
+  bool take_ascending(std::span<const std::uint32_t> ids);
   bool take_ids(std::span<const std::uint32_t> ids);
   bool take_places(std::span<const std::uint32_t> ids);
   bool take_renumbered(std::span<const std::uint32_t> ids);
@@ -83,8 +85,8 @@ class MemoPlanner {
 
   [[nodiscard]] bool is_wrong(std::uint32_t id) const;
   void find_groups();
-  void find_groups_in_order();
   void split_groups();
+  void set_counts(std::uint32_t sums, std::uint32_t singles, std::uint32_t alone);
 
   const Memo& memo_;
   const std::uint64_t rows_;
