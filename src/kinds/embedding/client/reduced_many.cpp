@@ -74,7 +74,7 @@ class ManyReductions {
   void ask_together(RemoteSessions& sessions) {
     const auto at = table_.now_.use();
     const auto session = RemoteLease::take_at(sessions, at->object.node());
-    if (!session) return;  // whoever asks again hears why
+    if (!session) return;  // the second attempt says why
     RemoteRequests& lane = (*session)->requests;
     while (send_some(lane, *at) || busy_ != 0) {
       bool took = false;
@@ -118,7 +118,7 @@ class ManyReductions {
 
   void take(const Incoming& answer) {
     const std::uint32_t ticket = answer.header.tag;
-    if (ticket >= of_ticket_.size() || !of_ticket_[ticket]) return;  // nobody waits for it
+    if (ticket >= of_ticket_.size() || !of_ticket_[ticket]) return;  // no request waits for it
     const std::size_t number = *std::exchange(of_ticket_[ticket], std::nullopt);
     ReduceRequest& request = requests_[number];
     free_.push_back(ticket);
