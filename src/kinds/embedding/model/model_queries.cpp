@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/embedding/model/model_queries.hpp"
 
-#include <array>
-#include <bit>
 #include <charconv>
 #include <cstring>
-#include <limits>
 #include <optional>
 
-#include "base/atomic_bytes.hpp"
+#include "kinds/embedding/model/id_text.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -22,80 +19,24 @@ std::string_view query_part(std::string_view& text, char separator) {
 
 bool is_between(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// One of some numbers, behind which a blank comes, or the end; null: there is no such number.
-const char* read_query_number(const char* at, const char* end, float& value) {
-  const auto [behind, error] = std::from_chars(at, end, value);
-  return error == std::errc() ? behind : nullptr;
-}
-
-/// How many of eight characters are digits before the first that is none; the lowest byte is the
-/// first.
-std::uint32_t digits_before_others(std::uint64_t eight) {
-  constexpr std::uint64_t kUpper = 0xF0F0'F0F0'F0F0'F0F0;
-  constexpr std::uint64_t kThrees = 0x3030'3030'3030'3030;  // the upper halves of digits
-  // Six more than a digit has that upper half, too. A carry comes of what is no digit alone.
-  const std::uint64_t others =
-      ((eight & kUpper) ^ kThrees) | (((eight + 0x0606'0606'0606'0606) & kUpper) ^ kThrees);
-  return static_cast<std::uint32_t>(std::countr_zero(others)) / 8;
-}
-
-/// What the first of eight characters come to. Requires: so many are digits, 1 to 8.
-std::uint32_t number_of_digits(std::uint64_t eight, std::uint32_t digits) {
-  std::uint64_t all = (eight & 0x0F0F'0F0F'0F0F'0F0F) << (64 - 8 * digits);  // zeros before them
-  all = all * 10 + (all >> 8);  // in each second byte a number of two digits
-  all = (all & 0x00FF'00FF'00FF'00FF) * 100 + ((all >> 16) & 0x00FF'00FF'00FF'00FF);
-  return static_cast<std::uint32_t>((all & 0xFFFF) * 10'000 + ((all >> 32) & 0xFFFF));
-}
-
-/// Likewise: eight digits at a time, for most ids have no more.
-const char* read_query_number(const char* at, const char* end, std::uint32_t& value) {
-  const char* const begin = at;
-  std::uint64_t number = 0;
-  if (std::endian::native == std::endian::little && end - at >= 8) {
-    const auto eight = base::load_plain<std::uint64_t>(reinterpret_cast<const std::byte*>(at));
-    const std::uint32_t digits = digits_before_others(eight);
-    if (digits != 0) number = number_of_digits(eight, digits);
-    at += digits;
-    if (digits != 8) {
-      value = static_cast<std::uint32_t>(number);
-      return digits == 0 ? nullptr : at;
-    }
-  }
-  for (; at != end && *at >= '0' && *at <= '9'; ++at) {
-    number = number * 10 + static_cast<std::uint64_t>(*at - '0');
-    if (number > std::numeric_limits<std::uint32_t>::max()) return nullptr;
-  }
-  value = static_cast<std::uint32_t>(number);
-  return at == begin ? nullptr : at;
-}
-
 /// Numbers separated by blanks; returns the first word that is none, empty: all are.
 template <class T>
 std::string_view read_query_numbers(std::string_view text, std::vector<T>& into) {
   const char* at = text.data();
   const char* const end = at + text.size();
-  std::array<T, 64> some;  // so that room is asked for once for so many
-  std::size_t count = 0;
-  std::string_view no_number;
   for (;;) {
     while (at != end && is_between(*at)) ++at;
-    if (at == end) break;
-    if (count == some.size()) {
-      into.insert(into.end(), some.begin(), some.end());
-      count = 0;
-    }
-    const char* const behind = read_query_number(at, end, some[count]);
-    if (behind == nullptr || (behind != end && !is_between(*behind))) {
+    if (at == end) return {};
+    T value{};
+    const auto [behind, error] = std::from_chars(at, end, value);
+    if (error != std::errc() || (behind != end && !is_between(*behind))) {
       const char* word_end = at;
       while (word_end != end && !is_between(*word_end)) ++word_end;
-      no_number = {at, static_cast<std::size_t>(word_end - at)};
-      break;
+      return {at, static_cast<std::size_t>(word_end - at)};
     }
-    ++count;
+    into.push_back(value);
     at = behind;
   }
-  into.insert(into.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(count));
-  return no_number;
 }
 
 std::string fault_in_line(std::size_t line, std::string words) {
@@ -124,9 +65,9 @@ std::string add_query(const ModelShape& shape, std::string_view text, ModelQueri
     more = text.find('|') != std::string_view::npos;
     ModelQueries::Bags& bags = queries.tables[t];
     bags.offsets.push_back(static_cast<std::uint32_t>(bags.ids.size()));
-    if (const auto word = read_query_numbers(query_part(text, '|'), bags.ids); !word.empty()) {
-      return no_number(word);
-    }
+    const std::string_view ids = query_part(text, '|');
+    if (read_spaced_ids(ids, bags.ids)) continue;
+    if (const auto word = read_query_numbers(ids, bags.ids); !word.empty()) return no_number(word);
   }
   if (more) return "more tables than the model has";
   ++queries.queries;
