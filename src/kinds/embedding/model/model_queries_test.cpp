@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "kinds/embedding/model/id_text.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
 
 namespace espalier::embedding {
@@ -52,6 +53,35 @@ TEST(ModelQueries, IdsOfAnyLengthAreRead) {
     text += std::to_string(many.back()) + " ";
   }
   EXPECT_EQ(ids_in(text), many);
+}
+
+// What is found 64 characters at a time is found across their borders, too.
+TEST(ModelQueries, SpacedIdsAreReadWhereverTheyLie) {
+  for (std::size_t before = 0; before < 140; ++before) {
+    for (std::uint64_t id = 1; id <= 0xFFFF'FFFF; id = id * 10 + 2) {
+      std::vector<std::uint32_t> found = {5};
+      const std::string text = std::string(before, ' ') + std::to_string(id);
+      ASSERT_TRUE(read_spaced_ids(text, found));
+      ASSERT_TRUE(read_spaced_ids(text + " 7 ", found));
+      const auto number = static_cast<std::uint32_t>(id);
+      ASSERT_EQ(found, (std::vector<std::uint32_t>{5, number, number, 7})) << before;
+    }
+  }
+  std::string text;
+  std::vector<std::uint32_t> wanted;
+  for (std::uint32_t id = 0; id < 2000; ++id) {
+    wanted.push_back(id % 150);
+    text += (id % 7 == 0 ? "  " : " ") + std::to_string(id % 150);
+  }
+  std::vector<std::uint32_t> found;
+  ASSERT_TRUE(read_spaced_ids(text, found));
+  EXPECT_EQ(found, wanted);
+  for (const char* const other : {"1\t2", "3 4294967296 4", "x", "1 2 3 4 5 6 7 8 :"}) {
+    EXPECT_FALSE(read_spaced_ids(std::string(60, '1').replace(9, 1, " ") + other, found)) << other;
+    EXPECT_FALSE(read_spaced_ids(other, found)) << other;
+  }
+  EXPECT_EQ(found, wanted) << "nothing is added of what is refused";
+  EXPECT_TRUE(read_spaced_ids("", found));
 }
 
 // Words of digits and of what is next to them, before and behind other text.
