@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where numbers begin and end is found for 64 characters at a time, eight of them by one word; then
-// each number is read by itself, its last eight characters by one word.
+// Where numbers begin and end is found for 64 characters at a time; then each number is read by
+// itself, its last eight characters by one word.
 #include "kinds/embedding/model/id_text.hpp"
 
 #include <algorithm>
@@ -8,39 +8,40 @@
 #include <bit>
 #include <cstring>
 #include <limits>
+#include <optional>
+#if defined(__SSE2__)
+#include <emmintrin.h>
+#endif
 
 #include "base/atomic_bytes.hpp"
 
 namespace espalier::embedding {
 namespace {
 
-constexpr std::uint64_t kOnes = 0x0101'0101'0101'0101;  // times a byte: that in each
 constexpr std::size_t kWord = sizeof(std::uint64_t);
+constexpr std::size_t kBlock = 64;
 
-/// The highest bit of each byte that is not 0.
-constexpr std::uint64_t bytes_not_zero(std::uint64_t bytes) {
-  return (((bytes & kOnes * 0x7F) + kOnes * 0x7F) | bytes) & kOnes * 0x80;
-}
-/// Of bits 7, 15, 23 and so on the first eight, beside each other.
-constexpr std::uint64_t beside_each_other(std::uint64_t bits) {
-  return (bits >> 7) * 0x0102'0408'1020'4080 >> 56;
-}
-
-/// Which of eight characters are digits; false: one is neither that nor a space.
-bool find_digits(std::uint64_t eight, std::uint64_t& digits) {
-  const std::uint64_t upper = eight & kOnes * 0xF0;
-  // Six more than a digit has the upper half of one, too.
-  const std::uint64_t more = ((eight & kOnes * 0x7F) + kOnes * 6) & kOnes * 0xF0;
-  const std::uint64_t others = bytes_not_zero((upper ^ kOnes * 0x30) | (more ^ kOnes * 0x30));
-  digits = beside_each_other(~others & kOnes * 0x80);
-  return (others & bytes_not_zero(eight ^ kOnes * ' ')) == 0;
-}
-
-/// The word at this place, or as much of the text as is left there, and spaces.
-std::uint64_t word_at(std::string_view text, std::size_t at) {
-  std::uint64_t word = kOnes * ' ';
-  std::memcpy(&word, text.data() + at, std::min(kWord, text.size() - at));
-  return word;
+/// Which of 64 characters are digits, the first one lowest; false: one is neither that nor a space.
+bool find_digits(const char* text, std::uint64_t& digits) {
+  std::uint64_t found = 0;
+  std::uint64_t spaces = 0;
+#if defined(__SSE2__)  // every x86-64 has it
+  for (int at = 0; at < 64; at += 16) {
+    const __m128i some = _mm_loadu_si128(reinterpret_cast<const __m128i*>(text + at));
+    const __m128i value = _mm_sub_epi8(some, _mm_set1_epi8('0'));
+    const __m128i is_digit = _mm_cmpeq_epi8(_mm_min_epu8(value, _mm_set1_epi8(9)), value);
+    const __m128i is_space = _mm_cmpeq_epi8(some, _mm_set1_epi8(' '));
+    found |= static_cast<std::uint64_t>(_mm_movemask_epi8(is_digit)) << at;
+    spaces |= static_cast<std::uint64_t>(_mm_movemask_epi8(is_space)) << at;
+  }
+#else
+  for (std::size_t i = 0; i < kBlock; ++i) {
+    found |= std::uint64_t{text[i] >= '0' && text[i] <= '9'} << i;
+    spaces |= std::uint64_t{text[i] == ' '} << i;
+  }
+#endif
+  digits = found;
+  return (found | spaces) == ~std::uint64_t{0};
 }
 
 /// What digits come to. Requires: 1 to 8 of them, the last one the highest byte; zeros before them.
@@ -50,88 +51,75 @@ std::uint32_t number_of(std::uint64_t digits) {
   return static_cast<std::uint32_t>((all & 0xFFFF) * 10'000 + ((all >> 32) & 0xFFFF));
 }
 
-class IdReader {
- public:
-  IdReader(std::string_view text, std::vector<std::uint32_t>& into) : text_(text), into_(into) {}
-
-  bool run() {
-    const std::size_t before = into_.size();
-    for (std::size_t at = 0; at < text_.size() && good_; at += 64) read_block(at);
-    if (open_) add(start_, text_.size());
-    flush();
-    if (!good_) into_.resize(before);
-    return good_;
+/// The number of some digits; beyond 32 bits where it has more. Requires: its text lies there.
+std::uint64_t read_plainly(std::string_view digits) {
+  std::uint64_t number = 0;
+  for (const char digit : digits) {
+    number = number * 10 + static_cast<std::uint64_t>(digit - '0');
+    if (number > std::numeric_limits<std::uint32_t>::max()) break;
   }
+  return number;
+}
 
- private:
-  void read_block(std::size_t base) {
+std::uint64_t read_number(std::string_view text, std::size_t start, std::size_t end) {
+  const std::size_t digits = end - start;
+  if (digits > kWord || end < kWord) [[unlikely]]
+    return read_plainly(text.substr(start, digits));
+  const auto eight = base::load_plain<std::uint64_t>(
+      reinterpret_cast<const std::byte*>(text.data() + end - kWord));
+  constexpr std::uint64_t kLower = 0x0F0F'0F0F'0F0F'0F0F;
+  return number_of(eight & kLower & ~std::uint64_t{0} << (64 - 8 * digits));
+}
+
+/// Returns how many there are; nothing: as of read_spaced_ids(). Requires: room for as many.
+std::optional<std::size_t> read_ids(std::string_view text, std::uint32_t* into) {
+  std::size_t count = 0;
+  std::size_t start = 0;    // of the number that is open
+  std::uint64_t open = 0;   // 1: the character before is a digit
+  std::uint64_t wrong = 0;  // bits beyond those of ids
+  const auto add = [&](std::size_t end) {
+    const std::uint64_t number = read_number(text, start, end);
+    wrong |= number >> 32;
+    into[count++] = static_cast<std::uint32_t>(number);
+  };
+  for (std::size_t base = 0; base < text.size(); base += kBlock) {
+    std::array<char, kBlock> last;
+    const char* block = text.data() + base;
+    if (text.size() - base < kBlock) {
+      last.fill(' ');
+      std::memcpy(last.data(), block, text.size() - base);
+      block = last.data();
+    }
     std::uint64_t digits = 0;
-    const std::size_t end = std::min<std::size_t>(text_.size() - base, 64);
-    for (std::size_t at = 0; at < end; at += kWord) {
-      const bool whole = text_.size() - base - at >= kWord;
-      const std::uint64_t eight =
-          whole ? base::load_plain<std::uint64_t>(
-                      reinterpret_cast<const std::byte*>(text_.data() + base + at))
-                : word_at(text_, base + at);
-      std::uint64_t some = 0;
-      good_ = find_digits(eight, some) && good_;
-      digits |= some << at;
-    }
-    if (!good_) return;
-    const std::uint64_t before = digits << 1 | (open_ ? 1 : 0);
+    if (!find_digits(block, digits)) return std::nullopt;
+    const std::uint64_t before = digits << 1 | open;
     std::uint64_t starts = digits & ~before;
-    const auto take_start = [&] {
-      open_ = starts != 0;
-      start_ = base + static_cast<std::size_t>(std::countr_zero(starts));
+    std::uint64_t ends = ~digits & before;
+    if (open == 0) {
+      start = base + static_cast<std::size_t>(std::countr_zero(starts));
       starts &= starts - 1;
-    };
-    if (!open_) take_start();
-    for (std::uint64_t ends = ~digits & before; ends != 0; ends &= ends - 1) {
-      add(start_, base + static_cast<std::size_t>(std::countr_zero(ends)));
-      take_start();
     }
-  }
-
-  void add(std::size_t start, std::size_t end) {
-    const std::size_t digits = end - start;
-    if (count_ == some_.size()) flush();
-    if (digits > kWord || end < kWord) {
-      return add_plainly(start, end);
+    for (; ends != 0; ends &= ends - 1) {
+      add(base + static_cast<std::size_t>(std::countr_zero(ends)));
+      start = base + static_cast<std::size_t>(std::countr_zero(starts));
+      starts &= starts - 1;
     }
-    const auto eight = base::load_plain<std::uint64_t>(
-        reinterpret_cast<const std::byte*>(text_.data() + end - kWord));
-    some_[count_++] = number_of(eight & kOnes * 0x0F & ~std::uint64_t{0} << (64 - 8 * digits));
+    open = digits >> 63;
   }
-
-  void add_plainly(std::size_t start, std::size_t end) {
-    std::uint64_t number = 0;
-    for (const char digit : text_.substr(start, end - start)) {
-      number = number * 10 + static_cast<std::uint64_t>(digit - '0');
-      if (number > std::numeric_limits<std::uint32_t>::max()) good_ = false;
-      if (!good_) return;
-    }
-    some_[count_++] = static_cast<std::uint32_t>(number);
-  }
-
-  void flush() {
-    into_.insert(into_.end(), some_.begin(), some_.begin() + static_cast<std::ptrdiff_t>(count_));
-    count_ = 0;
-  }
-
-  const std::string_view text_;
-  std::vector<std::uint32_t>& into_;
-  std::array<std::uint32_t, 64> some_;  // so that room is asked for once for so many
-  std::size_t count_ = 0;
-  std::size_t start_ = 0;  // of the number that is open
-  bool open_ = false;      // the character before is a digit
-  bool good_ = true;
-};
+  if (open != 0) add(text.size());
+  if (wrong != 0) return std::nullopt;
+  return count;
+}
 
 }  // namespace
 
 bool read_spaced_ids(std::string_view text, std::vector<std::uint32_t>& into) {
   if constexpr (std::endian::native != std::endian::little) return false;
-  return IdReader(text, into).run();
+  const std::size_t before = into.size();
+  into.resize(before + text.size() / 2 + 1);
+  const auto count = read_ids(text, into.data() + before);
+  into.resize(before + count.value_or(0));
+  return count.has_value();
 }
 
 }  // namespace espalier::embedding
