@@ -60,6 +60,17 @@ struct EmbeddingStats {
 
 struct TableBags;
 
+/// One of many reductions of a table. What it points to must live until they are done.
+struct ReduceRequest {
+  Reduction reduction = Reduction::sum;
+  EmbeddingBags bags{};
+  std::span<const float> vector{};
+  /// As many floats as the bags come to, of unspecified values after an error.
+  std::span<float> results{};
+  /// Afterwards: its code is `invalid` where all went well.
+  TableError error{};
+};
+
 /// A handle; copies lead to the same table. Thread: all calls from any number of threads.
 class EmbeddingTable {
  public:
@@ -99,6 +110,15 @@ class EmbeddingTable {
   TableResult<void> reduce_into(std::span<float> results, Reduction reduction,
                                 const EmbeddingBags& bags,
                                 std::span<const float> vector = {}) const;
+
+  /// Does many reductions, each for itself and in no particular order; of a node so many of them
+  /// are on their way at a time, 1 to 256. Says of each what went wrong.
+  /// Cost: as of reduce(), but waits for a node are shared; a table that is read from elsewhere, or
+  /// lies in this process, has them one by one.
+  /// Errors of requests: as reduce(). Of the call: forked, invalid_argument (`in_flight`), and no
+  /// request was done.
+  TableResult<void> reduce_many(std::span<ReduceRequest> requests,
+                                std::uint32_t in_flight = 32) const;
 
   /// Reduces bags of several tables, which may be of any dimension and number of bags, as a model
   /// asks for them; those results come first whose bags do. Returns the floats of all, as reduce()

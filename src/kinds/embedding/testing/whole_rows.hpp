@@ -13,6 +13,7 @@
 
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/embedding/gather_kits.hpp"
+#include "kinds/embedding/small_reduction.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 
 namespace espalier::embedding {
@@ -49,6 +50,24 @@ inline bool row_replaced_midway_is_whole() {
   kit.kernels[0][0] = &ReplacedMidway::gather;
   const auto found = reduced(*table, {{0}, {0}, {}, {}, Reduction::sum}, kit);
   return found == std::vector<float>(64, 2);
+}
+
+/// The same of a reduction that needs no window.
+inline bool small_row_replaced_midway_is_whole() {
+  EmbeddingStore store;
+  const auto table = store.create({64});
+  EXPECT_TRUE(table->append(row_of(*table, 1)));
+  ReplacedMidway::table = table.get();
+  ReplacedMidway::row = row_of(*table, 2);
+  GatherKit kit = scalar_gather();
+  kit.kernels[0][0] = &ReplacedMidway::gather;
+  const OwnWork work{{0}, {0}, {}, {}, Reduction::sum};
+  std::vector<float> found(64);
+  SmallReduction small;
+  const bool fits = SmallReduction::fits(*table, work.get());
+  const bool begun = small.begin(*table, work.ids).has_value();
+  static_cast<void>(small.fold(*table, work.get(), found, kit));
+  return fits && begun && found == std::vector<float>(64, 2);
 }
 
 /// Whether gathers beside replacements see whole rows: each has one value in all of its columns,
@@ -117,6 +136,34 @@ inline bool rows_are_seen_once_they_are_durable() {
   table->set_dropped();
   sink.make_durable();
   return good && table->rows() == 2 && value_of(1) == 2 && table->shows(table->recorded());
+}
+
+/// Whether a table that is renamed while an append or a replacement waits for its turn is not
+/// written by the name that it had.
+inline bool nothing_is_written_by_an_old_name() {
+  EmbeddingStore store;
+  const auto table = store.create({8});
+  EXPECT_TRUE(table->append(row_of(*table, 1)));
+  catalog::RecordingSink sink;
+  std::uint32_t renames = 0;
+  sink.when_reserved = [&] {  // the writer has no lock yet
+    std::string name = "other";
+    table->set_renamed(name, ++renames);
+  };
+  table->record_to(&sink);
+  const auto is_refused = [](const auto& done) {
+    return !done && done.error().code == Code::not_found;
+  };
+  const auto named = [&] { return renames + 1; };
+  bool good = is_refused(table->append(row_of(*table, 2), named()));
+  good = is_refused(table->replace(0, row_of(*table, 3), named())) && good;
+  sink.when_reserved = nullptr;
+  good = good && sink.records().empty() && table->rows() == 1;
+  good = good && table->append(row_of(*table, 4), named()) == 1u;
+  good = good && table->replace(0, row_of(*table, 5), named()).has_value();
+  good = good && is_refused(table->append(row_of(*table, 6), named() - 1));
+  table->record_to(nullptr);
+  return good && sink.rooms() == 0;
 }
 
 /// Whether the record of an append is handed over before a reader sees its rows.
