@@ -8,7 +8,8 @@
 // - A number below one that was seen kSeenNumbers ago is taken for none, and one is taken
 //   kRepeatsMax times at most: so what a datagram costs, and what it has sent to the address that
 //   was proved, is bounded however often it is replayed.
-// - A session has more of the reader's time, or more challenges sent, than its rates say.
+// - A principal has more of the reader's time, or a session more challenges sent, than the rates
+//   say, however many sessions the principal has.
 //
 // Thread: any; of one session all but its end one thread at a time, the reader of datagrams.
 #pragma once
@@ -23,7 +24,9 @@
 
 #include "crypto/secret_pool.hpp"
 #include "engine/access.hpp"
+#include "engine/account_parts.hpp"
 #include "engine/node_parts.hpp"
+#include "engine/principal_ref.hpp"
 #include "fabric/roce/port.hpp"
 #include "wire/datagram.hpp"
 
@@ -69,10 +72,20 @@ class DatagramRate {
   std::uint64_t taken_until_ns_ = 0;
 };
 
-struct DatagramSession {
-  /// Of gets: more than one client asks for that has few in flight.
+/// What all sessions of one principal share. Thread: the reader of datagrams.
+struct DatagramShare final : AccountPart {
+  /// Of gets: more than some clients ask for that have few in flight.
   static constexpr std::uint64_t kGetIntervalNs = 5'000;
   static constexpr std::uint64_t kGetsAtOnce = 256;
+  /// Of hellos and proofs: whoever opens sessions one after another has each new one's rate.
+  static constexpr std::uint64_t kHelloIntervalNs = 1'000'000;
+  static constexpr std::uint64_t kHellosAtOnce = 256;
+
+  DatagramRate gets{kGetIntervalNs, kGetsAtOnce};
+  DatagramRate hellos{kHelloIntervalNs, kHellosAtOnce};
+};
+
+struct DatagramSession {
   /// Of hellos and proofs: so what is sent to addresses that are not proved is little.
   static constexpr std::uint64_t kHelloIntervalNs = 50'000'000;
   static constexpr std::uint64_t kHellosAtOnce = 16;
@@ -80,10 +93,11 @@ struct DatagramSession {
   std::uint64_t number = 0;
   crypto::SecretPool::Slot key;
   Access access;
+  PrincipalRef account;            // never null
+  DatagramShare* share = nullptr;  // of the account
   TakenNumbers taken;
   bool has_proved = false;
   DatagramSource source;
-  DatagramRate gets{kGetIntervalNs, kGetsAtOnce};
   DatagramRate hellos{kHelloIntervalNs, kHellosAtOnce};
   std::atomic<bool> over{false};
 };
@@ -94,7 +108,7 @@ struct DatagramCounts {
   std::atomic<std::uint64_t> by_ring{0};     ///< gets that were sent to the rings
   std::atomic<std::uint64_t> challenged{0};  ///< hellos
   std::atomic<std::uint64_t> dropped{0};     ///< that were answered nothing
-  std::atomic<std::uint64_t> limited{0};     ///< of those, for their session had sent too many
+  std::atomic<std::uint64_t> limited{0};     ///< of those, for too many had come
 };
 
 /// What a node that takes datagrams keeps.
@@ -107,7 +121,7 @@ class DatagramSessions final : public NodePart {
   /// Begins one, in place of that which the ring had before. `proven`: the key that both ends of
   /// the connection have drawn out of what they have proven; null: nothing was.
   /// Errors: unsupported (no libcrypto), system (no random bytes, or no memory for secrets), busy
-  /// (a number was drawn twice).
+  /// (a number was drawn twice); std::bad_alloc. Requires: the connection has an account.
   Result<wire::DatagramOffer> open(Connection& connection, std::uint32_t ring,
                                    const crypto::SecretBytes* proven);
   void close(std::uint64_t number);
