@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "bench/command_options.hpp"
+#include "bench/ethernet_model.hpp"
 #include "bench/figure_points.hpp"
 #include "bench/log_commands.hpp"
 #include "bench/run_device.hpp"
@@ -177,7 +178,8 @@ void add_switch(CLI::App& app, const Output& output, cmdline::Action& chosen) {
            switch_experiment_names() + "; by default all, with --node-address gets");
   add_list(command, "--figure", options->figures,
            "hops: the points of these of the paper's figures, " + figure_names() +
-               "; by default the one point that the options name");
+               "; by default the one point that the options name; fat-tree: " +
+               ethernet_figure_names() + "; by default all");
   command.add_option("--node-address", options->node_address,
                      "where clients come to a switch that runs, as roce+memif:PATH (default: node, "
                      "switch and controller of the run's own)");

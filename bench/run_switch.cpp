@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "bench/ethernet_model.hpp"
 #include "bench/figure_points.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
@@ -19,10 +20,11 @@ struct SwitchExperiment {
   const char* name;
   SwitchOutcome (*run)(const SwitchRunOptions& options, const Output& output);
 };
-constexpr std::array<SwitchExperiment, 7> kSwitchExperiments{{{"gets", run_switch_gets},
+constexpr std::array<SwitchExperiment, 8> kSwitchExperiments{{{"gets", run_switch_gets},
                                                               {"parts", run_switch_parts},
                                                               {"hints", run_switch_hints},
                                                               {"hops", run_switch_hops},
+                                                              {"fat-tree", run_switch_fat_tree},
                                                               {"function", run_switch_function},
                                                               {"forward", run_switch_forward},
                                                               {"install", run_switch_install}}};
@@ -45,10 +47,15 @@ std::optional<std::string> problem_of_experiments(const SwitchRunOptions& option
     }
   }
   for (const std::string& figure : options.figures) {
-    if (std::ranges::find(kFigures, figure) == kFigures.end()) {
-      return fmt::format("--figure: '{}' is not one of: {}", figure, figure_names());
+    const bool of_hops = std::ranges::find(kFigures, figure) != kFigures.end();
+    const bool of_tree =
+        std::ranges::find(kEthernetFigures, figure) != kEthernetFigures.end();
+    if (!of_hops && !of_tree) {
+      return fmt::format("--figure: '{}' is not one of: {}, {}", figure, figure_names(),
+                         ethernet_figure_names());
     }
-    if (!is_wanted(options, "hops")) return "--figure is of hops";
+    if (of_hops && !is_wanted(options, "hops")) return figure + " is of hops";
+    if (of_tree && !is_wanted(options, "fat-tree")) return figure + " is of fat-tree";
   }
   if (options.frames < 64 || options.frames > 10'000'000'000) {
     return "--frames must be 64 to 10000000000";

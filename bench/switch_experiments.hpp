@@ -22,6 +22,7 @@ SwitchOutcome run_switch_gets(const SwitchRunOptions& options, const Output& out
 SwitchOutcome run_switch_parts(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_hints(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_hops(const SwitchRunOptions& options, const Output& output);
+SwitchOutcome run_switch_fat_tree(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_function(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_forward(const SwitchRunOptions& options, const Output& output);
 SwitchOutcome run_switch_install(const SwitchRunOptions& options, const Output& output);
