@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of [Fat-B+Tree §V-C], Fig. 10: clients that ask nodes behind a FatTree of Ethernet, one
-// request at a time each; and a model of what rate nodes of known costs come to.
+// The points of [Fat-B+Tree §V-C], Fig. 10: clients that ask nodes behind a FatTree of Ethernet,
+// one request at a time each; and a model of what rate nodes of known costs come to.
 //
 //   tree-scale    Fig. 10 a: a tenth of the keys to all of them
 //   tree-clients  Fig. 10 b: 1 to 16 clients
@@ -41,8 +41,8 @@ struct EthernetPoint {
 
 /// One of the nodes, which does one request at a time.
 struct ModelledServer {
-  double share = 0;       ///< of all requests
-  double ns_per_op = 0;   ///< that it is busy for one
+  double share = 0;      ///< of all requests
+  double ns_per_op = 0;  ///< that it is busy for one
 };
 
 /// Requests a second of so many clients, each of which has one under way: it goes to a node, waits

@@ -214,7 +214,8 @@ FatTreeLine::Sample FatTreeLine::run(double theta, std::uint32_t read_percent, b
     sample.cpu_ns[n] /= static_cast<double>(std::max<std::uint64_t>(done[n], 1));
     sample.shares[n] = static_cast<double>(done[n]) / static_cast<double>(options_.ops);
   }
-  const auto hints = static_cast<double>(std::max<std::uint64_t>(1, fates[0] + fates[1] + fates[2]));
+  const auto hints =
+      static_cast<double>(std::max<std::uint64_t>(1, fates[0] + fates[1] + fates[2]));
   sample.admitted = static_cast<double>(fates[0]) / hints;
   sample.moved = static_cast<double>(fates[1]) / hints;
   sample.refused = static_cast<double>(fates[2]) / hints;

@@ -48,8 +48,7 @@ std::optional<std::string> problem_of_experiments(const SwitchRunOptions& option
   }
   for (const std::string& figure : options.figures) {
     const bool of_hops = std::ranges::find(kFigures, figure) != kFigures.end();
-    const bool of_tree =
-        std::ranges::find(kEthernetFigures, figure) != kEthernetFigures.end();
+    const bool of_tree = std::ranges::find(kEthernetFigures, figure) != kEthernetFigures.end();
     if (!of_hops && !of_tree) {
       return fmt::format("--figure: '{}' is not one of: {}, {}", figure, figure_names(),
                          ethernet_figure_names());

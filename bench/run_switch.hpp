@@ -11,9 +11,10 @@
 //   hops      READs through the paper's tree, from the root and from where the tables lead; client,
 //             switch and node take turns on one core, so that each hop costs both ways the same; at
 //             one point, or at those of the paper's figures (figure_points.hpp)
-//   fat-tree  gets and puts at four nodes behind a FatTree of switches, whose clients ask by datagrams
-//             that are hinted on the way [Fat-B+Tree §V-C]: what they cost nodes, and a model of the
-//             rate of 1 to 16 clients, at the points of the paper's figure (ethernet_model.hpp)
+//   fat-tree  gets and puts at four nodes behind a FatTree of switches, whose clients ask by
+//             datagrams that are hinted on the way [Fat-B+Tree §V-C]: what they cost nodes, and a
+//             model of the rate of clients, at the points of the paper's figure
+//             (ethernet_model.hpp)
 //   function  nanoseconds of the packet function, by kinds of frames
 //   forward   frames a second of the switch, with tables and without
 //   install   compiling tables, changing one node's entries and replacing all of them while frames

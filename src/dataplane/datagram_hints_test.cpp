@@ -22,21 +22,21 @@ namespace {
 
 using Frame = std::vector<std::byte>;
 
-constexpr MapKeys kKeys{0xABCD'0021, 0xABCD'0022};
-const HintTerms kTerms{7, 0x5000'0000'0000, "user"};
+constexpr MapKeys kHintKeys{0xABCD'0021, 0xABCD'0022};
+const HintTerms kHintTerms{7, 0x5000'0000'0000, "user"};
 
 /// Tables whose addresses are those of nodes.
 class HintsAtASwitch : public ::testing::Test {
  protected:
   HintsAtASwitch() {
     for (NodeNumber node = 0; node < tree_.size(); ++node) {
-      tree_.set_address(node, kTerms.base + (node + 1) * wire::kBlockBytes);
+      tree_.set_address(node, kHintTerms.base + (node + 1) * wire::kBlockBytes);
     }
     tables_ = compile(tree_, {.ranges = 24, .sets = 2, .nodes_per_set = 24}).tables;
-    function_.add(kKeys, tables_, {}, kTerms);
+    function_.add(kHintKeys, tables_, {}, kHintTerms);
   }
   [[nodiscard]] std::uint64_t offset_for(std::string_view key) const {
-    return find(tables_, key_number(kTerms.prefix, key)).address - kTerms.base;
+    return find(tables_, key_number(kHintTerms.prefix, key)).address - kHintTerms.base;
   }
   /// Whether it passes, and is not touched.
   [[nodiscard]] bool passes(const Frame& sent, const Hop& hop = {}) const {
@@ -44,7 +44,7 @@ class HintsAtASwitch : public ::testing::Test {
     return function_.process(frame, hop).outcome == Outcome::passed && frame == sent;
   }
   [[nodiscard]] std::string draw_key() {
-    std::string key = kTerms.prefix;
+    std::string key = kHintTerms.prefix;
     for (std::uint64_t left = random_.below(12); left != 0; --left) {
       key += static_cast<char>(random_.below(256));
     }
@@ -64,7 +64,7 @@ TEST_F(HintsAtASwitch, AGetIsToldTheNodeThatTablesKnowBest) {
     const bool v6 = random_.chance(0.5);
     const bool checksum = v6 || random_.chance(0.7);
     const auto header = fabric::roce::sample::frame_header(random_, v6, random_.chance(0.3));
-    const Frame sent = get_frame(header, kTerms.map, key, checksum);
+    const Frame sent = get_frame(header, kHintTerms.map, key, checksum);
     Frame frame = sent;
     if (random_.chance(0.3)) frame.resize(frame.size() + 7, std::byte{0x77});  // filled up
     const Processed done = function_.process(frame);
@@ -88,7 +88,7 @@ TEST_F(HintsAtASwitch, AGetIsToldTheNodeThatTablesKnowBest) {
 }
 
 TEST_F(HintsAtASwitch, AHintOfAnotherSwitchIsReplaced) {
-  Frame frame = get_frame(plain_frame_header(), kTerms.map, "user 1");
+  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   std::fill_n(hint_in(frame), sizeof(std::uint64_t), std::byte{0xEE});
   fabric::roce::set_udp_checksum(frame);
   EXPECT_EQ(function_.process(frame).outcome, Outcome::hinted);
@@ -97,23 +97,23 @@ TEST_F(HintsAtASwitch, AHintOfAnotherSwitchIsReplaced) {
 }
 
 TEST_F(HintsAtASwitch, WhatWasDamagedStaysSo) {
-  Frame frame = get_frame(plain_frame_header(), kTerms.map, "user 1");
+  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   frame.back() ^= std::byte{1};
   EXPECT_EQ(function_.process(frame).outcome, Outcome::hinted);
   EXPECT_FALSE(fabric::roce::parse_frame(frame));
 }
 
 TEST_F(HintsAtASwitch, OtherDatagramsPassAsTheyAre) {
-  const Frame good = get_frame(plain_frame_header(), kTerms.map, "user 1");
+  const Frame good = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   EXPECT_FALSE(passes(good));
   EXPECT_TRUE(passes(good, {.node = 1})) << "there are no tables of that node";
-  EXPECT_TRUE(passes(get_frame(plain_frame_header(), kTerms.map + 1, "user 1")));
+  EXPECT_TRUE(passes(get_frame(plain_frame_header(), kHintTerms.map + 1, "user 1")));
   EXPECT_TRUE(passes(get_frame(plain_frame_header(), 0, "user 1")));
-  EXPECT_TRUE(passes(get_frame(plain_frame_header(), kTerms.map, "")));
+  EXPECT_TRUE(passes(get_frame(plain_frame_header(), kHintTerms.map, "")));
   const std::size_t udp = good.size() - wire::kDatagramRequestBytes - 6 - wire::kUdpBytes;
   const auto spoiled = [&](std::size_t at) {
     Frame frame = good;
-    frame[at] ^= std::byte{1};
+    frame[at] ^= std::byte{0x40};
     return frame;
   };
   EXPECT_TRUE(passes(spoiled(udp + 3))) << "another port";
@@ -129,12 +129,12 @@ TEST_F(HintsAtASwitch, OtherDatagramsPassAsTheyAre) {
 
 TEST_F(HintsAtASwitch, TablesWithoutTermsOrNodesHintNothing) {
   PacketFunction other;
-  other.add(kKeys, tables_);
-  Frame frame = get_frame(plain_frame_header(), kTerms.map, "user 1");
+  other.add(kHintKeys, tables_);
+  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   EXPECT_EQ(other.process(frame).outcome, Outcome::passed);
   // No node can begin where the tables say.
   PacketFunction odd;
-  odd.add(kKeys, tables_, {}, {kTerms.map, kTerms.base + 8, kTerms.prefix});
+  odd.add(kHintKeys, tables_, {}, {kHintTerms.map, kHintTerms.base + 8, kHintTerms.prefix});
   EXPECT_EQ(odd.process(frame).outcome, Outcome::passed);
   EXPECT_EQ(hint_of(frame), 0u);
 }
@@ -145,13 +145,13 @@ TEST_F(HintsAtASwitch, SwitchesInARowSayWhatOneDoes) {
   const WayBudget way{.ranges = 24, .hops = {{0, 1}, {1, 24}, {1, 24}}};
   const IndexTables tables = compile(tree_, *limits_of(way)).tables;
   PacketFunction whole;
-  whole.add(kKeys, tables, {}, kTerms);
-  const auto programs = cut_program(kKeys, tables, way, 5, kTerms);
+  whole.add(kHintKeys, tables, {}, kHintTerms);
+  const auto programs = cut_program(kHintKeys, tables, way, 5, kHintTerms);
   std::size_t carried = 0;
   for (int i = 0; i < 300; ++i) {
     const bool v6 = random_.chance(0.5);
     const auto header = fabric::roce::sample::frame_header(random_, v6, random_.chance(0.3));
-    const Frame sent = get_frame(header, kTerms.map, draw_key(), v6 || random_.chance(0.7));
+    const Frame sent = get_frame(header, kHintTerms.map, draw_key(), v6 || random_.chance(0.7));
     Frame frame = sent;
     for (std::size_t at = 0; at < 3; ++at) {
       Processed done;
@@ -171,17 +171,17 @@ TEST_F(HintsAtASwitch, SwitchesInARowSayWhatOneDoes) {
 TEST_F(HintsAtASwitch, InARowASwitchOfAnotherGenerationRestoresTheGet) {
   const WayBudget way{.ranges = 24, .hops = {{0, 1}, {2, 24}}};
   const IndexTables tables = compile(tree_, *limits_of(way)).tables;
-  const auto programs = cut_program(kKeys, tables, way, 5, kTerms);
-  const auto others = cut_program(kKeys, tables, way, 6, kTerms);
+  const auto programs = cut_program(kHintKeys, tables, way, 5, kHintTerms);
+  const auto others = cut_program(kHintKeys, tables, way, 6, kHintTerms);
   const PacketFunction last[] = {others[1].function(), PacketFunction()};
   IndexTables root = tables;
   root.sets.clear();
   for (Way& each : root.ways) each.next = kNoNode;
   PacketFunction first;
-  first.add(kKeys, root, {}, kTerms);
+  first.add(kHintKeys, root, {}, kHintTerms);
   std::size_t removed = 0;
   for (int i = 0; i < 100; ++i) {
-    const Frame sent = get_frame(plain_frame_header(), kTerms.map, draw_key());
+    const Frame sent = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
     Processed done;
     Frame frame = sent_on(programs[0].function(), 0, 2, sent, &done);
     const bool carried = done.outcome == Outcome::carried;
@@ -198,11 +198,12 @@ TEST_F(HintsAtASwitch, InARowASwitchOfAnotherGenerationRestoresTheGet) {
 // From hosts, and damaged.
 TEST_F(HintsAtASwitch, ShimsThatAreNoGoodAreDropped) {
   const WayBudget way{.ranges = 24, .hops = {{0, 1}, {2, 24}}};
-  const auto programs = cut_program(kKeys, compile(tree_, *limits_of(way)).tables, way, 5, kTerms);
+  const auto programs =
+      cut_program(kHintKeys, compile(tree_, *limits_of(way)).tables, way, 5, kHintTerms);
   Processed done;
-  Frame frame = get_frame(plain_frame_header(), kTerms.map, draw_key());
+  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
   while (done.outcome != Outcome::carried) {
-    frame = get_frame(plain_frame_header(), kTerms.map, draw_key());
+    frame = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
     frame = sent_on(programs[0].function(), 0, 2, std::move(frame), &done);
   }
   EXPECT_TRUE(sent_on(programs[0].function(), 0, 2, frame).empty()) << "from a host";
@@ -221,14 +222,15 @@ TEST_F(HintsAtASwitch, ShimsThatAreNoGoodAreDropped) {
 // With 16 bytes more it would be longer than a datagram may be: the first switch's word must do.
 TEST_F(HintsAtASwitch, LongGetsGetNoShim) {
   const WayBudget way{.ranges = 24, .hops = {{0, 1}, {2, 24}}};
-  const auto programs = cut_program(kKeys, compile(tree_, *limits_of(way)).tables, way, 5, kTerms);
+  const auto programs =
+      cut_program(kHintKeys, compile(tree_, *limits_of(way)).tables, way, 5, kHintTerms);
   for (const std::size_t bytes : {wire::kDatagramKeyBytesMax, wire::kDatagramKeyBytesMax - 16}) {
     std::size_t carried = 0;
     for (int i = 0; i < 50; ++i) {
       std::string key = draw_key();
       key.resize(bytes, 'x');
       Processed done;
-      Frame frame = get_frame(plain_frame_header(), kTerms.map, key);
+      Frame frame = get_frame(plain_frame_header(), kHintTerms.map, key);
       frame = sent_on(programs[0].function(), 0, 2, std::move(frame), &done);
       EXPECT_NE(hint_of(frame), 0u);
       carried += done.outcome == Outcome::carried ? 1 : 0;
@@ -241,9 +243,9 @@ TEST_F(HintsAtASwitch, BurstsAreTheSameAsOneByOne) {
   std::vector<Frame> frames;
   for (int i = 0; i < 60; ++i) {
     if (random_.chance(0.4)) {
-      frames.push_back(keyed_frame(random_(), kKeys.keyed));
+      frames.push_back(keyed_frame(random_(), kHintKeys.keyed));
     } else {
-      frames.push_back(get_frame(plain_frame_header(), kTerms.map, draw_key()));
+      frames.push_back(get_frame(plain_frame_header(), kHintTerms.map, draw_key()));
     }
   }
   std::vector<Frame> together = frames;

@@ -86,8 +86,7 @@ TEST(GetCorpus, ItsFilesAreWhatIsMade) {
   const std::map<std::string, std::string> files{
       {"gets.txt", get_corpus_program().text()},
       {"gets.in.pcap", fabric::roce::to_capture(frames)},
-      {"gets.out.pcap",
-       fabric::roce::to_capture(hinted(get_corpus_program().function(), frames))}};
+      {"gets.out.pcap", fabric::roce::to_capture(hinted(get_corpus_program().function(), frames))}};
   for (const auto& [name, content] : files) {
     const std::string path = ESPALIER_SOURCE_DIR "/src/dataplane/frames/" + name;
     if (std::getenv("ESPALIER_WRITE_FRAMES") != nullptr) {

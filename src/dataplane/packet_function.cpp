@@ -7,6 +7,7 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "dataplane/checksum_change.hpp"
+#include "dataplane/icrc_changes.hpp"
 #include "dataplane/key_number.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/ethernet.hpp"
@@ -49,10 +50,9 @@ struct Redirected {
   std::uint64_t new_address;
 };
 
-void write_redirected(const Redirected& read, const MapKeys& keys, std::uint32_t icrc_of_keys) {
+/// `change`: of the ICRC, by address and key.
+void write_redirected(const Redirected& read, const MapKeys& keys, std::uint32_t change) {
   std::byte* const icrc = read.udp + kIcrcOffset;
-  const std::uint32_t change =
-      fabric::roce::icrc_change_of_address(read.old_address ^ read.new_address) ^ icrc_of_keys;
   const std::uint32_t old_icrc = load_be<std::uint32_t>(icrc);
   const std::uint32_t new_icrc =
       planted(Bug::icrc_not_updated) ? old_icrc : old_icrc ^ base::swap_bytes(change);
@@ -144,12 +144,13 @@ struct PacketFunction::Sought {
     const ShimKind kind = is_get ? ShimKind::get : ShimKind::read;
     return {map->part.generation, found.next, map->keys.node, map->part.hops, kind};
   }
-  [[nodiscard]] Processed go_on(std::span<std::byte> frame, const Found& found,
-                                const Hop& hop) const;
+  /// `icrc_of_address`: by what an ICRC changes where the address that was found is written.
+  [[nodiscard]] Processed go_on(std::span<std::byte> frame, const Found& found, const Hop& hop,
+                                std::uint32_t icrc_of_address) const;
 };
 
 Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found& found,
-                                        const Hop& hop) const {
+                                        const Hop& hop, std::uint32_t icrc_of_address) const {
   constexpr auto kGrown = static_cast<std::int32_t>(kShimBytes);
   // What is known here stays in a get where no switch behind this one knows better.
   const bool hinted =
@@ -172,7 +173,7 @@ Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found&
     const Outcome without = carried ? Outcome::shim_removed : Outcome::passed;
     return {hinted ? Outcome::hinted : without, found.sets, grown};
   }
-  write_redirected({of.udp, number, found.address}, map->keys, map->icrc_of_keys);
+  write_redirected({of.udp, number, found.address}, map->keys, map->icrc_of_keys ^ icrc_of_address);
   return {Outcome::redirected, found.sets, grown};
 }
 
@@ -222,8 +223,7 @@ Processed PacketFunction::look_at_shim(std::span<std::byte> frame, const Hop& ho
   sought.is_get = shim->kind == ShimKind::get;
   const auto get = sought.is_get ? get_in(behind) : std::nullopt;
   const std::uint16_t node = planted(Bug::other_server_believed) ? shim->server : hop.node;
-  sought.map =
-      get ? find_map_of(*get, node, shim) : find_map_of({key_of(behind.udp), node}, *shim);
+  sought.map = get ? find_map_of(*get, node, shim) : find_map_of({key_of(behind.udp), node}, *shim);
   if (sought.map == nullptr) {
     if (!hop.last || planted(Bug::shim_not_removed)) return {Outcome::shim_passed};
     remove_shim(frame, sought.of);
@@ -267,7 +267,8 @@ Processed PacketFunction::process(std::span<std::byte> frame, const Hop& hop) co
   const IndexLookup& lookup = sought.map->lookup;
   const Found found =
       sought.carried ? lookup.find_from(sought.cursor, sought.number) : lookup.find(sought.number);
-  return sought.go_on(frame, found, hop);
+  return sought.go_on(frame, found, hop,
+                      fabric::roce::icrc_change_of_address(sought.number ^ found.address));
 }
 
 // --- bursts --------------------------------------------------------------------------------------
@@ -287,9 +288,8 @@ struct PacketFunction::Batch {
   std::array<std::size_t, IndexLookup::kTogether> bytes;
 
   [[nodiscard]] bool has_room_for(const Sought& sought) const {
-    return count == 0 ||
-           (count != IndexLookup::kTogether && sought.map == map && sought.carried == carried &&
-            sought.is_get == is_get);
+    return count == 0 || (count != IndexLookup::kTogether && sought.map == map &&
+                          sought.carried == carried && sought.is_get == is_get);
   }
   void add(const Sought& sought, std::uint32_t frame) {
     map = sought.map;
@@ -315,15 +315,20 @@ void PacketFunction::redirect_all(Batch& batch, std::span<const std::span<std::b
   } else {
     batch.map->lookup.find_together(numbers, into);
   }
+  IcrcChanges changes;
+  static_assert(kIcrcsTogether == IndexLookup::kTogether);
   for (std::size_t i = 0; i < batch.count; ++i) {
-    const Sought sought{batch.map,
-                        {batch.ip[i], batch.udp[i], batch.bytes[i]},
-                        batch.numbers[i],
-                        batch.carried,
-                        batch.cursors[i],
-                        batch.is_get};
+    changes.addresses[i] = batch.numbers[i] ^ found[i].address;
+  }
+  std::fill(changes.addresses.begin() + static_cast<std::ptrdiff_t>(batch.count),
+            changes.addresses.end(), std::uint64_t{0});
+  find_icrc_changes(changes, batch.count);
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    const Sought sought{batch.map,        {batch.ip[i], batch.udp[i], batch.bytes[i]},
+                        batch.numbers[i], batch.carried,
+                        batch.cursors[i], batch.is_get};
     const std::uint32_t frame = batch.frames[i];
-    done[frame] = sought.go_on(frames[frame], found[i], hop);
+    done[frame] = sought.go_on(frames[frame], found[i], hop, changes.icrcs[i]);
   }
   batch.count = 0;
 }

@@ -20,8 +20,8 @@
 // A map may lie on several nodes by one keyed key. A pair ends at one of them, so a READ is
 // redirected within the node that it goes to anyway, by the tables of that node alone.
 //
-// A get in one datagram (datagram_hints.hpp) is given the node that tables know best for its key, as
-// a hint, by each switch of a row anew.
+// A get in one datagram (datagram_hints.hpp) is given the node that tables know best for its key,
+// as a hint, by each switch of a row anew.
 //
 // Thread: any while it is not changed.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim: what one switch tells the next one on the way of how far the walk of a READ has come, or
-// of a get in one datagram. It stands between UDP's header and these, and the datagram goes to a
+// The shim: what one switch tells the next one on the way of how far the walk of a READ has come,
+// or of a get in one datagram. It stands between UDP's header and these, and the datagram goes to a
 // port of its own.
 //
 //   0              1           2        4            8        12     14         16
@@ -8,15 +8,15 @@
 //   | version kind | hops left | server | generation | cursor | port | checksum | BTH, or get
 //   +--------------+-----------+--------+------------+--------+------+----------+--------------
 //
-// version 4 bits, kind 4: of a READ by key, or a get. Generation: of the tables that the cursor is of; one of
-// others is void. Cursor: a node of the first set that the next switch has for the READ's key. Hops
-// left: which switch that is, by how many have parts of these tables behind the sender. Port: to
-// which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
+// version 4 bits, kind 4: of a READ by key, or a get. Generation: of the tables that the cursor is
+// of; one of others is void. Cursor: a node of the first set that the next switch has for the key.
+// Hops left: which switch that is, by how many have parts of these tables behind the sender. Port:
+// to which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
 // Numbers are big-endian. docs/formats/index_shim.md.
 //
 // The checksum has the words of a shim add up to nothing as UDP counts, and its port is as much
-// below the one that the datagram goes to as both lengths grow. So UDP's checksum holds with a shim and without,
-// and nobody changes it. The ICRC stays its sender's.
+// below the one that the datagram goes to as both lengths grow. So UDP's checksum holds with a shim
+// and without, and nobody changes it. The ICRC stays its sender's.
 //
 // Thread: pure functions.
 #pragma once
@@ -89,8 +89,8 @@ inline bool is_for_switch(const Datagram& datagram) {
 }
 
 /// Puts one before the READ or get, whose bytes move back, and mends lengths, port and IP's
-/// checksum. Requires: one that goes to port_of(shim.kind), of lengths that agree; kShimBytes behind
-/// the frame may be written.
+/// checksum. Requires: one that goes to port_of(shim.kind), of lengths that agree; kShimBytes
+/// behind the frame may be written.
 void add_shim(std::span<std::byte> frame, const Datagram& before, const Shim& shim);
 /// Takes it out: the frame, by kShimBytes shorter, is what it was. Requires: find_shim().
 void remove_shim(std::span<std::byte> frame, const Datagram& carried);

@@ -138,9 +138,8 @@ std::vector<SwitchProgram> cut_program(const MapKeys& keys, const IndexTables& t
   std::uint8_t behind = 0;
   for (std::size_t hop = parts.size(); hop-- != 0;) {
     if (hop != 0 && parts[hop].sets.empty()) continue;
-    const bool added = programs[hop].add({keys, std::move(parts[hop]),
-                                          TablesPart{generation, behind},
-                                          hints});
+    const bool added =
+        programs[hop].add({keys, std::move(parts[hop]), TablesPart{generation, behind}, hints});
     ESPALIER_ASSERT(added);
     ++behind;
   }

@@ -59,8 +59,7 @@ struct TopologyBudget {
 
 /// What each switch is to run with for one map; `generation`: of these tables, and of no others.
 [[nodiscard]] std::vector<SwitchProgram> cut_program(const MapKeys& keys, const IndexTables& tables,
-                                                     const WayBudget& way,
-                                                     std::uint32_t generation,
+                                                     const WayBudget& way, std::uint32_t generation,
                                                      const HintTerms& hints = {});
 
 /// The same of tables of each node, within limits_of(): what each switch is to run with. Requires:

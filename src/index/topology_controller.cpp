@@ -21,7 +21,7 @@ TopologyController::TopologyController(dataplane::TopologyBudget topology,
       nodes_(std::move(nodes)),
       switches_(std::move(switches)),
       now_ns_(std::move(now_ns)),
-      told_(switches_.size()) {
+      states_(switches_.size()) {
   ESPALIER_ASSERT(nodes_.size() == topology_.ways.size());
   ESPALIER_ASSERT(switches_.size() == topology_.switches.size());
   ESPALIER_ASSERT(dataplane::limits_of(topology_).has_value());
@@ -51,7 +51,7 @@ Result<TopologyController::Round> TopologyController::round() {
   done.changes = changes.size();
   const auto parts = dataplane::cut_changes(changes, topology_);
   for (std::size_t number = 0; number < switches_.size(); ++number) {
-    if (!tell(number, parts[number], done)) ++done.out_of_reach;
+    if (!update(number, parts[number], done)) ++done.out_of_reach;
   }
   if (const auto ended = end_generation_before(); !ended) return std::unexpected(ended.error());
   restart_next();
@@ -76,8 +76,8 @@ Result<bool> TopologyController::read_trees() {
   return any;
 }
 
-// What one tree takes of the room that all share is taken from the others, so either all tables keep
-// their shape or none does. Returns whether they are to be told whole.
+// What one tree takes of the room that all share is taken from the others, so either all tables
+// keep their shape or none does. Returns whether they are to be told whole.
 Result<bool> TopologyController::compile(std::vector<EntryChange>& changes) {
   std::vector<dataplane::TreeImage> images;
   for (const IndexFollower& follower : followers_) images.push_back(follower.image());
@@ -108,7 +108,7 @@ Result<bool> TopologyController::compile(std::vector<EntryChange>& changes) {
 
 // The first tables write the keys that the nodes came with.
 Result<void> TopologyController::begin_generation() {
-  for (Told& told : told_) told.current = false;
+  for (SwitchState& state : states_) state.current = false;
   programs_.clear();
   if (generation_++ == 0) return {};
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -121,8 +121,8 @@ Result<void> TopologyController::begin_generation() {
 }
 
 Result<void> TopologyController::end_generation_before() {
-  const auto may_have_it = [](const Told& told) { return told.filled && !told.current; };
-  if (!before_ || std::ranges::any_of(told_, may_have_it)) return {};
+  const auto may_have_it = [](const SwitchState& state) { return state.filled && !state.current; };
+  if (!before_ || std::ranges::any_of(states_, may_have_it)) return {};
   if (before_ends_ns_ == 0) before_ends_ns_ = now_ns_() + kLateReadsNs;
   if (now_ns_() < before_ends_ns_) return {};
   before_ = false;
@@ -134,26 +134,26 @@ Result<void> TopologyController::end_generation_before() {
 
 // What a switch holds it is asked first: one that began anew has forgotten all. Returns whether it
 // has what was compiled last.
-bool TopologyController::tell(std::size_t number, std::span<const EntryChange> changes,
-                              Round& round) {
-  Told& told = told_[number];
+bool TopologyController::update(std::size_t number, std::span<const EntryChange> changes,
+                                Round& round) {
+  SwitchState& state = states_[number];
   TopologySwitch& to = *switches_[number];
   const auto held = to.ask("held", {});
   if (!held) {
     // While it is out of reach it may go on with what it has.
-    told.current = false;
+    state.current = false;
     return false;
   }
-  if (*held == "0" && !told.has_none) told.current = told.filled = false;
-  if (told.current && !changes.empty()) {
-    told.current = to.ask("change", dataplane::to_text(changes)).has_value();
+  if (*held == "0" && !state.has_none) state.current = state.filled = false;
+  if (state.current && !changes.empty()) {
+    state.current = to.ask("change", dataplane::to_text(changes)).has_value();
   }
-  if (told.current) return true;
+  if (state.current) return true;
   const dataplane::SwitchProgram& whole = program(number);
-  told.filled = true;
+  state.filled = true;
   if (!to.ask("put", whole.text())) return false;
-  told.has_none = whole.maps().empty();
-  told.current = true;
+  state.has_none = whole.maps().empty();
+  state.current = true;
   ++round.installed;
   return true;
 }
@@ -174,7 +174,7 @@ const dataplane::SwitchProgram& TopologyController::program(std::size_t number) 
 }
 
 bool TopologyController::all_current() const {
-  return std::ranges::all_of(told_, [](const Told& told) { return told.current; });
+  return std::ranges::all_of(states_, [](const SwitchState& state) { return state.current; });
 }
 
 void TopologyController::restart_all(std::function<void(std::size_t number)> restart) {
@@ -189,7 +189,7 @@ void TopologyController::restart_next() {
     return;
   }
   restart_(next_restart_);
-  told_[next_restart_++].current = false;
+  states_[next_restart_++].current = false;
 }
 
 }  // namespace espalier::place

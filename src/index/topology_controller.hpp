@@ -78,8 +78,7 @@ class TopologyController {
   /// As many nodes as ways, and as many switches as the budget has; all outlive it. `now_ns`: the
   /// time. Requires: limits_of() takes the budget.
   TopologyController(dataplane::TopologyBudget topology, std::vector<TopologyNode*> nodes,
-                     std::vector<TopologySwitch*> switches,
-                     std::function<std::uint64_t()> now_ns);
+                     std::vector<TopologySwitch*> switches, std::function<std::uint64_t()> now_ns);
 
   /// Has all that can be reached follow. Errors: those of nodes, of which all must be reached; then
   /// it is over, and another controller is to be made.
@@ -91,7 +90,7 @@ class TopologyController {
   [[nodiscard]] bool all_current() const;
 
  private:
-  struct Told {
+  struct SwitchState {
     bool current = false;   // it has what was compiled last
     bool filled = false;    // it may have something of a generation before
     bool has_none = false;  // of what it was put: its part is empty
@@ -101,8 +100,8 @@ class TopologyController {
   Result<bool> compile(std::vector<dataplane::EntryChange>& changes);
   Result<void> begin_generation();
   Result<void> end_generation_before();
-  [[nodiscard]] bool tell(std::size_t number, std::span<const dataplane::EntryChange> changes,
-                          Round& round);
+  [[nodiscard]] bool update(std::size_t number, std::span<const dataplane::EntryChange> changes,
+                            Round& round);
   void restart_next();
   const dataplane::SwitchProgram& program(std::size_t number);
 
@@ -110,8 +109,8 @@ class TopologyController {
   const std::vector<TopologyNode*> nodes_;
   const std::vector<TopologySwitch*> switches_;
   const std::function<std::uint64_t()> now_ns_;
-  std::vector<IndexFollower> followers_;  // of each node
-  std::vector<Told> told_;                // of each switch
+  std::vector<IndexFollower> followers_;            // of each node
+  std::vector<SwitchState> states_;                 // of each switch
   std::vector<dataplane::SwitchProgram> programs_;  // of all; empty: not made yet
   std::uint32_t generation_ = 0;
   bool before_ = false;  // the keys of the generation before are good

@@ -105,8 +105,8 @@ class HintedWorld {
   std::string get(HintingNode& node) {
     const std::string key = key_of(random_.below(kKeys));
     const std::string sent = node.client.get(key);
-    const auto came = through_.process_datagram(offload::kHere, node.at,
-                                                std::as_bytes(std::span(sent)));
+    const auto came =
+        through_.process_datagram(offload::kHere, node.at, std::as_bytes(std::span(sent)));
     if (came.empty()) return "a get was lost at the switch";
     counts_.of_another += swapped_ ? 1 : 0;
     const std::string_view bytes(reinterpret_cast<const char*>(came.data()), came.size());

@@ -157,7 +157,8 @@ std::string gets_to_two_nodes(std::uint64_t seed, int rounds) {
   base::Random random(seed);
   for (int round = 0; round < rounds; ++round) {
     // Of one map, with the same number at both nodes.
-    const HintTerms terms[] = {{7, 512 * random.below(1000), ""}, {7, 512 * random.below(1000), ""}};
+    const HintTerms terms[] = {{7, 512 * random.below(1000), ""},
+                               {7, 512 * random.below(1000), ""}};
     PacketFunction function;
     std::vector<IndexTables> tables;
     for (std::uint16_t node = 0; node < 2; ++node) {

@@ -319,7 +319,8 @@ std::expected<std::string, IndexController::Fault> IndexController::send(Switch&
                                                                          std::string_view body,
                                                                          std::uint64_t longest_ns) {
   const std::uint64_t begun_ns = base::monotonic_ns();
-  auto answer = to.client->ask(word, body, [this, &to] { keep(&to); }, longest_ns);
+  auto answer = to.client->ask(
+      word, body, [this, &to] { keep(&to); }, longest_ns);
   to.asked_ns = base::monotonic_ns();
   if (answer) return *std::move(answer);
   Fault fault{Fault::Side::control, answer.error(), to.client->refused(), to.control};

@@ -110,8 +110,7 @@ bool DatagramReads::prove(DatagramSession& session, const wire::TakenRequest& pr
 ServedMap* DatagramReads::map_of(DatagramSession& session, const wire::TakenRequest& get,
                                  const DatagramSource& from) {
   const std::uint32_t number = get.header.map;
-  if (const auto why =
-          session.access.denied(*get_offload_, get.key, number, services_.catalog())) {
+  if (const auto why = session.access.denied(*get_offload_, get.key, number, services_.catalog())) {
     refuse_access(session, number, from, *why);
     return nullptr;
   }
