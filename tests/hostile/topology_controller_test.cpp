@@ -22,8 +22,8 @@ const FatTreeWorld::Room kRoom{.ranges = 8, .nodes = 4000};
 /// A world with a controller, and clients that ask all the while.
 class ControlledWorld {
  public:
-  explicit ControlledWorld(std::uint64_t seed, std::uint64_t delay_max_ns = 1000)
-      : random(seed + 1), world(seed, kSmallNodes, kKeys, delay_max_ns), control(world, kRoom) {}
+  explicit ControlledWorld(std::uint64_t seed)
+      : random(seed + 1), world(seed, kSmallNodes, kKeys), control(world, kRoom) {}
 
   /// Gets are asked, items written, and what has come is looked at. Returns what is wrong.
   std::string turn() {
@@ -46,10 +46,15 @@ class ControlledWorld {
     }
     ASSERT_TRUE(world.gets.empty());
   }
+  /// By the switches: a READ that no table has met takes one trip, too.
   void expect_one_trip_each() {
+    const std::uint64_t resolved = world.resolved();
+    const std::uint64_t redirected = world.tree.through.counters().redirected;
     for (std::uint32_t i = 0; i < 24; ++i) {
       EXPECT_EQ(world.trips_of(i % 2, FatTreeWorld::key(kKeys / 24 * i)), 1u) << i;
     }
+    EXPECT_EQ(world.resolved(), resolved);
+    EXPECT_GE(world.tree.through.counters().redirected, redirected + 24);
   }
 
   base::Random random;
@@ -66,7 +71,6 @@ TEST(TopologyController, HasTheTablesOfAllSwitchesFollowTheMap) {
   EXPECT_EQ(first.installed, FatTree::kSwitches);
   EXPECT_EQ(first.out_of_reach, 0u);
   its.expect_one_trip_each();
-  EXPECT_EQ(its.world.resolved(), 0u);
   const auto nothing = its.control.round();
   EXPECT_FALSE(nothing.compiled || nothing.changes != 0 || nothing.installed != 0);
   // Leaves that move change their entries, in the switches that have them, and nothing else.
@@ -102,12 +106,12 @@ TEST(TopologyController, RestartsSwitchesOneByOneUnderLoad) {
     order.push_back(number);
   });
   for (int i = 0; its.control.controller().is_restarting(); ++i) {
-    ASSERT_LT(i, 20'000);
+    ASSERT_LT(i, 40'000);
     ASSERT_EQ(its.turn(), "");
     if (i % 10 != 0) continue;
     const auto done = its.control.round();
     EXPECT_LE(done.out_of_reach, 1u);
-    if (down != FatTree::kSwitches && i % 50 == 0) {
+    if (down != FatTree::kSwitches && i % 600 == 0) {
       its.control.bring_up(down);
       down = FatTree::kSwitches;
     }
@@ -167,7 +171,7 @@ TEST(TopologyController, MakesGoodWhatFails) {
   std::uint64_t failed = 0;
   for (std::uint64_t i = 0; i < seeds.count(); ++i) {
     SCOPED_TRACE(base + i);
-    ControlledWorld its(base + i, 20'000);
+    ControlledWorld its(base + i);
     Failures failures(its);
     its.control.round();
     its.world.network.faults.loss = 0.02;
