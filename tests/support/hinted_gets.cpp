@@ -20,7 +20,7 @@ using offload::DatagramClient;
 using offload::DatagramNode;
 using wire::DatagramStatus;
 
-constexpr std::uint32_t kKeys = 4000;
+constexpr std::uint32_t kHintedKeys = 4000;
 
 std::string key_of(std::uint64_t i) { return "user" + std::to_string(100'000 + i); }
 
@@ -28,12 +28,12 @@ std::string key_of(std::uint64_t i) { return "user" + std::to_string(100'000 + i
 struct HintingNode {
   HintingNode(std::uint16_t number_in, base::Random& random) : number(number_in), client(node) {
     node.pace_ns = 1'000'000;
-    for (std::uint32_t i = 0; i < kKeys; ++i) write(random);
+    for (std::uint32_t i = 0; i < kHintedKeys; ++i) write(random);
     at.ip = fabric::roce::IpAddress::v4(10, 0, 1, static_cast<std::uint8_t>(number));
     at.udp_port = wire::kDatagramPort;
   }
   void write(base::Random& random) {
-    const std::string key = key_of(random.below(kKeys));
+    const std::string key = key_of(random.below(kHintedKeys));
     std::string& value = items[key];
     value = std::to_string(number) + " " + std::to_string(random()) +
             std::string(random.below(60), 'v');
@@ -103,7 +103,7 @@ class HintedWorld {
   }
 
   std::string get(HintingNode& node) {
-    const std::string key = key_of(random_.below(kKeys));
+    const std::string key = key_of(random_.below(kHintedKeys));
     const std::string sent = node.client.get(key);
     const auto came =
         through_.process_datagram(offload::kHere, node.at, std::as_bytes(std::span(sent)));
