@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "bench/benchmark.hpp"
+#include "bench/ethernet_model.hpp"
 #include "bench/figure_points.hpp"
 #include "bench/node_size.hpp"
 #include "bench/switch_experiments.hpp"
@@ -16,6 +17,11 @@ namespace {
 
 constexpr std::string_view kGets = "gets";
 
+bool is_wanted(const SwitchRunOptions& options, std::string_view name) {
+  return options.experiments.empty() ? options.node_address.empty()
+                                     : std::ranges::count(options.experiments, name) != 0;
+}
+
 void require_together(OptionRows& rows, const SwitchRunOptions& options) {
   for (const std::string& each : options.experiments) {
     rows.require(options.node_address.empty() || each == kGets,
@@ -24,13 +30,13 @@ void require_together(OptionRows& rows, const SwitchRunOptions& options) {
   rows.require(options.node_address.empty() || options.node_address.starts_with("roce"),
                "--node-address must be one of packets, such as roce+memif:PATH");
   for (const std::string& figure : options.figures) {
-    rows.require(std::ranges::find(kFigures, figure) != kFigures.end(),
-                 fmt::format("--figure: '{}' is not one of: {}", figure, figure_names()));
+    const bool of_hops = std::ranges::find(kFigures, figure) != kFigures.end();
+    const bool of_tree = std::ranges::find(kEthernetFigures, figure) != kEthernetFigures.end();
+    rows.require(of_hops || of_tree, fmt::format("--figure: '{}' is not one of: {}, {}", figure,
+                                                 figure_names(), ethernet_figure_names()));
+    rows.require(!of_hops || is_wanted(options, "hops"), figure + " is of hops");
+    rows.require(!of_tree || is_wanted(options, "fat-tree"), figure + " is of fat-tree");
   }
-  const bool hops = options.experiments.empty()
-                        ? options.node_address.empty()
-                        : std::ranges::count(options.experiments, "hops") != 0;
-  rows.require(options.figures.empty() || hops, "--figure is of hops");
 }
 
 }  // namespace
@@ -38,7 +44,8 @@ void require_together(OptionRows& rows, const SwitchRunOptions& options) {
 void SwitchRunOptions::declare(OptionRows& rows) {
   rows.texts("--figure", figures,
              "hops: the points of these of the paper's figures, " + figure_names() +
-                 "; by default the one point that the options name");
+                 "; by default the one point that the options name; fat-tree: " +
+                 ethernet_figure_names() + "; by default all");
   rows.node_address(node_address,
                     "where clients come to a switch that runs, as roce+memif:PATH: gets alone "
                     "(default: node, switch and controller of the run's own)");
@@ -80,8 +87,8 @@ std::vector<ExperimentRow> SwitchRunOptions::experiment_rows() const {
   };
   return {row(kGets, run_switch_gets),          row("parts", run_switch_parts),
           row("hints", run_switch_hints),       row("hops", run_switch_hops),
-          row("function", run_switch_function), row("forward", run_switch_forward),
-          row("install", run_switch_install)};
+          row("fat-tree", run_switch_fat_tree), row("function", run_switch_function),
+          row("forward", run_switch_forward),   row("install", run_switch_install)};
 }
 
 }  // namespace espalier::bench

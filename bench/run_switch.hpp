@@ -11,6 +11,10 @@
 //   hops      READs through the paper's tree, from the root and from where the tables lead; client,
 //             switch and node take turns on one core, so that each hop costs both ways the same; at
 //             one point, or at those of the paper's figures (figure_points.hpp)
+//   fat-tree  gets and puts at four nodes behind a FatTree of switches, whose clients ask by
+//             datagrams that are hinted on the way [Fat-B+Tree §V-C]: what they cost nodes, and a
+//             model of the rate of clients, at the points of the paper's figure
+//             (ethernet_model.hpp)
 //   function  nanoseconds of the packet function, by kinds of frames
 //   forward   frames a second of the switch, with tables and without
 //   install   compiling tables, changing one node's entries and replacing all of them while frames
@@ -40,7 +44,7 @@ struct SwitchRunOptions : PointOptions {
   static constexpr const char* kSummary =
       "what a switch saves that knows the tree's top, and costs";
 
-  std::vector<std::string> figures;  ///< of `hops`: all their points; empty: one point
+  std::vector<std::string> figures;  ///< all their points; empty: of `hops` one point
   std::string node_address;     ///< where clients come to a switch that runs; empty: all of our own
   std::string map = "default";  ///< there, which has the keys
   std::uint64_t keys = 200'000;  ///< of the map, and of the trees of the others

@@ -14,6 +14,7 @@ void run_switch_gets(const SwitchRunOptions& options, Report& report);
 void run_switch_parts(const SwitchRunOptions& options, Report& report);
 void run_switch_hints(const SwitchRunOptions& options, Report& report);
 void run_switch_hops(const SwitchRunOptions& options, Report& report);
+void run_switch_fat_tree(const SwitchRunOptions& options, Report& report);
 void run_switch_function(const SwitchRunOptions& options, Report& report);
 void run_switch_forward(const SwitchRunOptions& options, Report& report);
 void run_switch_install(const SwitchRunOptions& options, Report& report);

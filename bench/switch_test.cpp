@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "bench/benchmark.hpp"
+#include "bench/ethernet_model.hpp"
 #include "bench/report.hpp"
 #include "bench/run_in_network.hpp"
 #include "bench/run_switch.hpp"
@@ -91,6 +92,38 @@ TEST(RunSwitch, HintsAreAdmittedWhereNothingIsWritten) {
   EXPECT_NEAR(
       number(leaf, "admitted_share") + number(leaf, "moved_share") + number(leaf, "refused_share"),
       1, 1e-9);
+}
+
+// The whole of Fig. 10, tiny.
+TEST(RunSwitch, NodesBehindAFatTreeSpendNoMoreOnHintedGets) {
+  SwitchRunOptions options = tiny_switch("fat-tree");
+  options.ops = 1'000;
+  const std::vector<Json> read = switch_lines(options);
+  ASSERT_EQ(read.size(), 3u * (4 + 5 + 4 + 3) + 1);
+  for (std::size_t i = 0; i + 1 < read.size(); i += 3) {
+    EXPECT_EQ(read[i].at("target"), "from-root");
+    EXPECT_EQ(read[i + 1].at("target"), "hinted");
+    EXPECT_GT(number(read[i + 1], "admitted_share") + number(read[i + 1], "moved_share"), 0.5);
+    EXPECT_GT(number(read[i + 1], "hop_cpu_ns"), 0);
+    EXPECT_GT(number(read[i + 1], "model_ops_per_second"), 0);
+    EXPECT_EQ(read[i + 2].at("target"), "hinted/from-root");
+    EXPECT_GT(number(read[i + 2], "node_cpu_ratio"), 0);
+  }
+  // More clients come to a higher rate, as long as nodes are not busy all the time.
+  const std::size_t clients = 3 * 4;
+  EXPECT_EQ(read[clients].at("figure"), "tree-clients");
+  EXPECT_GT(number(read[clients + 3], "model_ops_per_second"),
+            1.9 * number(read[clients], "model_ops_per_second"));
+}
+
+TEST(EthernetModel, RatesAreThoseOfTripsOrOfTheBusiestNode) {
+  const ModelledServer one[] = {{1, 1'000}};
+  EXPECT_NEAR(model_closed_rate(one, 1, 9'000, 1), 1e5, 1);
+  EXPECT_NEAR(model_closed_rate(one, 5, 9'000, 1), 5e5, 5e3) << "nobody waits";
+  EXPECT_NEAR(model_closed_rate(one, 100, 9'000, 1), 1e6, 1);
+  // A node that has three fourths of the requests has all of its time taken.
+  const ModelledServer two[] = {{0.75, 1'000}, {0.25, 1'000}};
+  EXPECT_NEAR(model_closed_rate(two, 200, 9'000, 1), 1e6 / 0.75, 3e4);
 }
 
 TEST(RunSwitch, AGetThroughTheSwitchTakesFewerReads) {
@@ -283,7 +316,8 @@ TEST(RunSwitch, WrongOptionsAreRefused) {
   EXPECT_TRUE(problem_of(options));
   options = tiny_switch("hop");
   EXPECT_EQ(problem_of(options),
-            "--experiment hop: there are gets, parts, hints, hops, function, forward, install");
+            "--experiment hop: there are gets, parts, hints, hops, fat-tree, function, forward, "
+            "install");
   options = tiny_switch("hops");
   options.node_address = "roce+memif:/somewhere";
   EXPECT_EQ(problem_of(options), "--node-address is of gets; hops has a switch of its own");
@@ -292,11 +326,16 @@ TEST(RunSwitch, WrongOptionsAreRefused) {
   options = tiny_switch("hops");
   options.figures = {"skew", "speed"};
   EXPECT_EQ(problem_of(options),
-            "--figure: 'speed' is not one of: scale, changed, skew, nodes, layers");
+            "--figure: 'speed' is not one of: scale, changed, skew, nodes, layers, tree-scale, "
+            "tree-clients, tree-reads, tree-skew");
   options.figures = {"skew"};
   EXPECT_FALSE(problem_of(options));
   options.experiments = {"gets"};
-  EXPECT_EQ(problem_of(options), "--figure is of hops");
+  EXPECT_EQ(problem_of(options), "skew is of hops");
+  options.figures = {"tree-reads"};
+  EXPECT_EQ(problem_of(options), "tree-reads is of fat-tree");
+  options.experiments = {"fat-tree"};
+  EXPECT_FALSE(problem_of(options));
   options = tiny_switch();
   options.updates = 0;
   EXPECT_TRUE(problem_of(options));

@@ -15,6 +15,7 @@
 
 #include "base/cpu.hpp"
 #include "dataplane/compiler.hpp"
+#include "dataplane/huge_allocator.hpp"
 #include "dataplane/index_tables.hpp"
 #include "dataplane/low_search.hpp"
 
@@ -67,7 +68,7 @@ class IndexLookup {
   };
   static_assert(kWaysMax == kLowsTogether);
   struct Set {
-    std::vector<Node> nodes;
+    std::vector<Node, HugeAllocator<Node>> nodes;
     std::vector<std::uint32_t> way_counts;  // of each node
   };
   struct Walk;

@@ -34,7 +34,7 @@ constexpr std::uint64_t kDialAgainNs = 20'000'000;
 // For a number that somebody has at the node.
 constexpr std::uint64_t kRefusedForNs = 1'000'000'000;
 constexpr std::size_t kAgreeingMax = 16;  // clients, at once
-constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::shim_dropped) + 1;
+constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::hinted) + 1;
 constexpr std::size_t kBurst = fabric::memif::Arrivals::kFramesMax;
 
 /// A client's link, and the one to the node behind it.
@@ -353,6 +353,7 @@ SwitchCounters Switch::counters() const {
   counters.shims_passed = done_as(Outcome::shim_passed);
   counters.shims_removed = done_as(Outcome::shim_removed);
   counters.shims_dropped = done_as(Outcome::shim_dropped);
+  counters.gets_hinted = done_as(Outcome::hinted);
   for (std::size_t i = 0; i < redirected_.size(); ++i) {
     counters.redirected[i] = redirected_[i].load(std::memory_order_relaxed);
   }

@@ -52,6 +52,7 @@ struct SwitchCounters {
   std::uint64_t shims_passed = 0;   // of tables that this switch does not have: they went on
   std::uint64_t shims_removed = 0;  // the same, at the last switch: the READ went on without
   std::uint64_t shims_dropped = 0;  // from hosts, and at the last switch those that are not whole
+  std::uint64_t gets_hinted = 0;    // in datagrams, that say now where their walks may begin
   std::array<std::uint64_t, kSetsMax + 1> redirected{};
 
   [[nodiscard]] std::uint64_t redirected_in_all() const {

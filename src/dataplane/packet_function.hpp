@@ -20,6 +20,9 @@
 // A map may lie on several nodes by one keyed key. A pair ends at one of them, so a READ is
 // redirected within the node that it goes to anyway, by the tables of that node alone.
 //
+// A get in one datagram (datagram_hints.hpp) is given the node that tables know best for its key,
+// as a hint, by each switch of a row anew.
+//
 // Thread: any while it is not changed.
 #pragma once
 
@@ -29,6 +32,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/datagram_hints.hpp"
 #include "dataplane/index_lookup.hpp"
 #include "dataplane/shim.hpp"
 
@@ -74,6 +78,7 @@ enum class Outcome : std::uint8_t {
   shim_passed,   // of other tables than these: goes on as it came
   shim_removed,  // the same at the last switch: it is the READ that its client sent
   shim_dropped,  // from a host, or at the last switch one that is not whole
+  hinted,        // a get in a datagram, which says now where its walk may begin
 };
 
 struct Processed {
@@ -88,7 +93,8 @@ class PacketFunction {
  public:
   /// Adds a map, or its part at one node. Requires: tables that check() accepts; a name that no
   /// other has.
-  void add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part = {});
+  void add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part = {},
+           const HintTerms& hints = {});
 
   /// Has an entry of a map name another address. Requires: the map and the place exist.
   void set_address(const TablesName& of, const EntryPlace& place, std::uint64_t address);
@@ -108,6 +114,7 @@ class PacketFunction {
   struct Map {
     MapKeys keys;
     TablesPart part;
+    HintTerms hints;
     std::uint32_t icrc_of_keys;  // by what an ICRC changes when one becomes the other
     IndexLookup lookup;
   };
@@ -116,8 +123,12 @@ class PacketFunction {
   [[nodiscard]] const Map* find_map(const TablesName& name) const;
   static Processed pass_read(const Map* map, std::uint32_t key);
   [[nodiscard]] const Map* find_map_of(const TablesName& name, const Shim& shim) const;
+  [[nodiscard]] static bool is_of(const Map& map, std::uint16_t node, const Shim& shim);
   Processed look_at(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
   Processed look_at_shim(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
+  [[nodiscard]] const Map* find_map_of(const AskedGet& get, std::uint16_t node,
+                                       const std::optional<Shim>& shim) const;
+  Processed look_at_get(const Hop& hop, Sought& sought) const;
   static void redirect_all(Batch& batch, std::span<const std::span<std::byte>> frames,
                            std::span<Processed> done, const Hop& hop);
 

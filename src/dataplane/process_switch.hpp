@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dataplane/installed_function.hpp"
+#include "fabric/roce/frame.hpp"
 #include "fabric/roce/port.hpp"
 
 namespace espalier::dataplane {
@@ -33,6 +34,10 @@ class ProcessSwitch {
   /// and the packet functions'.
   void process(const fabric::roce::PortAddress& from, const fabric::roce::PortAddress& to,
                std::span<std::byte> ib);
+  /// The same of a datagram of another protocol; empty: it is lost, or did not come out whole.
+  [[nodiscard]] std::vector<std::byte> process_datagram(const fabric::roce::PortAddress& from,
+                                                        const fabric::roce::PortAddress& to,
+                                                        std::span<const std::byte> datagram);
   /// A READ passes, by this key and of this address. Cost: a lookup in each. Requires: no route.
   void process(std::uint32_t& key, std::uint64_t& address);
   /// The same by the route between these. One that is lost on the way stays as it is.
@@ -62,6 +67,7 @@ class ProcessSwitch {
     std::uint64_t carried = 0;        // the same, to the next switch, once for each
     std::uint64_t shims_passed = 0;   // of other tables
     std::uint64_t shims_removed = 0;  // the same, at the last switch
+    std::uint64_t gets_hinted = 0;    // in datagrams
     std::uint64_t lost = 0;  // shims that were no good, and what `between` or the route has lost
   };
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -70,6 +76,9 @@ class ProcessSwitch {
   [[nodiscard]] bool find_way(const fabric::roce::PortAddress& from,
                               const fabric::roce::PortAddress& to);
   void take_all();
+  fabric::roce::FrameHeader put_into_frame(const fabric::roce::PortAddress& from,
+                                           const fabric::roce::PortAddress& to,
+                                           std::span<const std::byte> content);
   void redirect(std::uint32_t& key, std::uint64_t& address);
   void count(const Processed& done);
   enum class Came : std::uint8_t { lost, as_it_was, changed };

@@ -20,6 +20,7 @@ struct SwitchMap {
   MapKeys keys;
   IndexTables tables;
   TablesPart part{};  // where others have the rest
+  HintTerms hints{};  // of gets that come in datagrams
   friend bool operator==(const SwitchMap&, const SwitchMap&) = default;
 };
 

@@ -6,10 +6,12 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "crypto/datagram_tag.hpp"
 #include "crypto/hmac.hpp"
 #include "crypto/secret_memory.hpp"
 #include "engine/connection.hpp"
+#include "engine/principal_accounts.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -55,6 +57,7 @@ bool TakenNumbers::take(std::uint64_t number) {
 
 Result<wire::DatagramOffer> DatagramSessions::open(Connection& connection, std::uint32_t ring,
                                                    const crypto::SecretBytes* proven) {
+  ESPALIER_ASSERT(connection.account != nullptr);
   OwnSessions& own = connection.parts.of<OwnSessions>(*this);
   wire::DatagramOffer offer{};
   std::ranges::copy(port_.ip.gid(), offer.address);
@@ -76,6 +79,8 @@ Result<wire::DatagramOffer> DatagramSessions::open(Connection& connection, std::
   session->number = offer.session;
   session->key = std::move(*slot);
   session->access = connection.access;
+  session->account = connection.account;
+  session->share = &connection.account->parts.of<DatagramShare>();
   {
     const std::lock_guard lock(mutex_);
     // A number drawn twice is refused, and so is 0, which means none.

@@ -8,8 +8,8 @@
 // - Replay protection: a number kSeenNumbers or more below the newest is refused, and each number
 //   is accepted at most kRepeatsMax times. So replays have a bounded cost, and cause bounded
 //   traffic to the proved address.
-// - A session gets no more of the receiving thread's time, and no more challenges, than its rates
-//   permit.
+// - A principal gets no more of the receiving thread's time than its rates permit, however many
+//   sessions it has, and a session causes no more challenges than its own.
 //
 // Thread: any; all but the end of one session one thread at a time, the receiver of datagrams.
 #pragma once
@@ -24,7 +24,9 @@
 
 #include "crypto/secret_pool.hpp"
 #include "engine/access.hpp"
+#include "engine/account_parts.hpp"
 #include "engine/node_parts.hpp"
+#include "engine/principal_ref.hpp"
 #include "fabric/roce/port.hpp"
 #include "wire/datagram.hpp"
 
@@ -70,10 +72,20 @@ class DatagramRate {
   std::uint64_t taken_until_ns_ = 0;
 };
 
-struct DatagramSession {
-  /// For gets: more than a client with few in flight sends.
+/// What all sessions of one principal share. Thread: the receiver of datagrams.
+struct DatagramShare final : AccountPart {
+  /// For gets: more than some clients with few in flight send.
   static constexpr std::uint64_t kGetIntervalNs = 5'000;
   static constexpr std::uint64_t kGetsAtOnce = 256;
+  /// For hellos and proofs: a client that opens session after session has each one's rate.
+  static constexpr std::uint64_t kHelloIntervalNs = 1'000'000;
+  static constexpr std::uint64_t kHellosAtOnce = 256;
+
+  DatagramRate gets{kGetIntervalNs, kGetsAtOnce};
+  DatagramRate hellos{kHelloIntervalNs, kHellosAtOnce};
+};
+
+struct DatagramSession {
   /// For hellos and proofs: bounds the traffic to unproved addresses.
   static constexpr std::uint64_t kHelloIntervalNs = 50'000'000;
   static constexpr std::uint64_t kHellosAtOnce = 16;
@@ -81,10 +93,11 @@ struct DatagramSession {
   std::uint64_t number = 0;
   crypto::SecretPool::Slot key;
   Access access;
+  PrincipalRef account;            // never null
+  DatagramShare* share = nullptr;  // of the account
   TakenNumbers taken;
   bool has_proved = false;
   DatagramSource source;
-  DatagramRate gets{kGetIntervalNs, kGetsAtOnce};
   DatagramRate hellos{kHelloIntervalNs, kHellosAtOnce};
   std::atomic<bool> over{false};
 };
@@ -95,7 +108,7 @@ struct DatagramCounts {
   std::atomic<std::uint64_t> by_ring{0};     ///< gets referred to the rings
   std::atomic<std::uint64_t> challenged{0};  ///< hellos
   std::atomic<std::uint64_t> dropped{0};     ///< got no answer
-  std::atomic<std::uint64_t> limited{0};     ///< of the dropped: over the session's rate
+  std::atomic<std::uint64_t> limited{0};     ///< of the dropped: over the rates
 };
 
 /// All datagram sessions of a node.
@@ -107,7 +120,8 @@ class DatagramSessions final : public NodePart {
 
   /// Begins a session, in place of the ring's previous one. `proven`: the key that both ends
   /// derived from their proofs; null: there was no proof. Errors: unsupported (no libcrypto),
-  /// system (no random bytes, or no memory for secrets), busy (a session number was drawn twice).
+  /// system (no random bytes, or no memory for secrets), busy (a session number was drawn twice);
+  /// std::bad_alloc. Requires: the connection has an account.
   Result<wire::DatagramOffer> open(Connection& connection, std::uint32_t ring,
                                    const crypto::SecretBytes* proven);
   void close(std::uint64_t number);

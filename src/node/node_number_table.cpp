@@ -208,7 +208,8 @@ void rows_of_datagrams(NumberTable& table) {
                [](From r) { return r.of_datagrams(&DatagramCounts::dropped); })
       .with("result", "dropped");
   table.counter("datagrams_limited", "datagrams.limited",
-                "Of those that were dropped, how many were more than their session's rate.",
+                "Of those that were dropped, how many were more than the rates of their sessions "
+                "and principals.",
                 [](From r) { return r.of_datagrams(&DatagramCounts::limited); });
 }
 
