@@ -54,6 +54,8 @@ struct HashMapOptions {
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
   /// as MapOptions::durability
   std::optional<Durability> durability{};
+  /// as MapOptions::group
+  std::string group{};
 
   friend bool operator==(const HashMapOptions&, const HashMapOptions&) = default;
 };

@@ -355,7 +355,7 @@ class Store {
 
   /// Makes an empty map; names have 1 to 255 bytes. Cost: up to a mebibyte, for nodes that are put
   /// by for erases. Errors: already_exists (detail: the ObjectKind of what has the name, which may
-  /// be a table), invalid_argument, out_of_memory.
+  /// be a table), invalid_argument, too_many_participants (of groups), out_of_memory.
   Result<Map> create_map(std::string_view name, const MapOptions& options = {});
   /// Errors: not_found; wrong_kind (it is no map; detail: its ObjectKind).
   [[nodiscard]] Result<Map> open_map(std::string_view name) const;
@@ -407,8 +407,9 @@ class Store {
 
   /// Makes an empty hash map, with the options' defaults. Its name is no other object's. Include
   /// hash_map.hpp. Cost: about 100 KiB. Errors: already_exists (detail: the ObjectKind of what has
-  /// the name), invalid_argument (a name has 1 to 255 bytes; the options), out_of_memory, system
-  /// (no seed can be drawn); of this and the next ones also unsupported (an older node).
+  /// the name), invalid_argument (a name has 1 to 255 bytes; the options),
+  /// too_many_participants (of groups), out_of_memory, system (no seed can be drawn); of this and
+  /// the next ones also unsupported (an older node).
   Result<HashMap> create_hash_map(std::string_view name);
   Result<HashMap> create_hash_map(std::string_view name, const HashMapOptions& options);
   /// Errors: not_found; wrong_kind (it is no hash map; detail: its ObjectKind).
@@ -476,7 +477,7 @@ class Store {
   /// Errors: condition_failed (detail: which step, counted from 0 in the order in which they were
   /// added, of several that fail the first; nothing was written), not_found (detail: which of the
   /// maps, counted likewise), unsupported (detail: likewise, of one that keeps no versions, is no
-  /// map, or has another clock than the first: StoreOptions::shared_clock), invalid_argument (no
+  /// map, or is not of the first one's group: MapOptions::group), invalid_argument (no
   /// step; more than 64 keys, 256 steps or 1 MiB), key_too_long, value_too_long (of all values that
   /// it reads, too: 1 MiB), exhausted (keys of a hash map that were made for it), out_of_memory,
   /// too_many_participants, wrong_shard, busy; system (it may or may not be done: detail 5, the log

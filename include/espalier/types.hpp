@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "espalier/client_secret.hpp"
@@ -49,6 +50,11 @@ struct MapOptions {
   /// what a crash may lose of it; nothing: what its store promises. With `none` it is empty after
   /// each start, and may do without versions; in a store without a data folder all are so
   std::optional<Durability> durability{};
+  /// The group that it is of, 1 to 255 bytes; none: that of StoreOptions::shared_clock, or none at
+  /// all. Maps and hash maps of one group share a clock, so a transaction may name several of them
+  /// (Store::transact), and all their writers take their versions from one word. A store has at
+  /// most 64 groups that maps name. Not without versions, and not over several nodes
+  std::string group{};
 };
 
 /// How far the log of a durable store is, in numbers of records, which it counts in the order in
@@ -118,9 +124,10 @@ struct StoreOptions {
   /// so is one at a path that only root, this user and the node's can change; any other is refused,
   /// not_permitted (detail 7). None: as ESPALIER_NODE_USER says, a name or number
   std::optional<std::uint32_t> node_user{};
-  /// open: whether ordered maps and hash maps that keep versions share one clock: then one
-  /// transaction may write several of them (Store::transact). Their versions are numbers of one
-  /// sequence, which all their writers take from. A node has node.shared_clock
+  /// open: whether ordered maps and hash maps that keep versions, and name no group
+  /// (MapOptions::group), are of one group: then one transaction may write several of them
+  /// (Store::transact). Their versions are numbers of one sequence, which all their writers take
+  /// from. A node has node.shared_clock
   bool shared_clock = false;
   /// open: what Expr::matches takes, regular_expressions() of espalier/regex.hpp. None: queries
   /// with it are refused, unsupported; nodes have their own

@@ -14,6 +14,7 @@
 #include "channel/embedded/embedded_channel.hpp"
 #include "kinds/map/client/embedded_map.hpp"
 #include "kinds/table/client/embedded_tables.hpp"
+#include "store/clock_groups.hpp"
 
 namespace espalier::client {
 namespace {
@@ -48,7 +49,7 @@ EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
       channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(options.regexes),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {
-  if (options.shared_clock) core_.share_clock();
+  if (options.shared_clock) core_.groups->share();
 }
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core,

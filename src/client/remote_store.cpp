@@ -91,8 +91,7 @@ Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const wire::CallMessa
   const std::lock_guard lock(mutex_);
   RemoteMap*& known = by_name_[std::string(name)];
   if (known == nullptr || !known->is(node, opened->id)) {
-    auto map = std::make_unique<RemoteMap>(sessions_, std::string(name), node, opened->id,
-                                           opened->shape, std::nullopt, opened->durability);
+    auto map = std::make_unique<RemoteMap>(sessions_, std::string(name), node, *opened);
     RemoteMap* const made = map.get();
     maps_.push_back(std::move(map));
     known = made;
@@ -116,9 +115,11 @@ MapImpl* RemoteStore::keep_sharded(RemoteSession& session, std::string_view name
 }
 
 Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions& options) {
-  if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
+  const bool good =
+      catalog::Catalog::is_name(name) && wire::is_group_of(options.group, options.versions);
+  if (!good) return fail(Code::invalid_argument);
   const wire::RequestMessage<map_calls::Create> create(
-      {name, tree::shape_of(options), wire::number_of(options.durability)});
+      {name, tree::shape_of(options), wire::number_of(options.durability), options.group});
   return keep(create.get());
 }
 

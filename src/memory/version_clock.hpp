@@ -36,17 +36,14 @@ class DurableMark;
 
 namespace espalier::memory {
 
-/// Where the two words of a clock lie: in a header that readers elsewhere know. They look for the
-/// read version at a fixed place in the header of each object (wire::MapHeader::read_version). So
-/// until a header names the place of its words, objects that share a clock can be read within this
-/// process alone.
+/// Where the two words of a clock lie: in an object's own header, or in a buffer of its group
+/// (wire/group_clock.hpp). The header says which, for readers elsewhere.
 struct VersionWords {
   std::byte* read = nullptr;   ///< the newest released version
   std::byte* write = nullptr;  ///< the newest version that a writer took
 };
 
-/// Objects that share versions share the clock, which alone moves its words (VersionWords says
-/// where such objects can be read).
+/// Objects that share versions share the clock, which alone moves its words.
 class VersionClock {
  public:
   VersionClock();

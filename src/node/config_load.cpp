@@ -369,18 +369,11 @@ class Loader {
     }
   }
 
-  /// One-sided readers look for a map's read version in its own header.
   void check_clock() {
     const Config::Node& node = loaded_.config.node;
-    if (!node.shared_clock) return;
-    const std::string& where = loaded_.origins[*index_of("node.shared_clock")];
-    if (node.one_sided) {
-      complain(where, "maps that share a clock cannot be read one-sided",
-               "leave out node.one_sided, or node.shared_clock");
-    }
-    if (node.place == Place::device) {
-      complain(where, "a device has no maps", "give node.shared_clock to the host");
-    }
+    if (!node.shared_clock || node.place != Place::device) return;
+    complain(loaded_.origins[*index_of("node.shared_clock")], "a device has no maps",
+             "give node.shared_clock to the host");
   }
 
   /// Data in a folder are durable immediately, or soon; without a folder they are in memory alone.

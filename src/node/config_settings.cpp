@@ -100,8 +100,8 @@ constexpr std::array kSettings{
         "read one map may then read all."),
     row<Config, &Config::node, &NodeSettings::shared_clock>(
         "node.shared_clock", kToggle, "false",
-        "Whether ordered maps and hash maps that keep versions share one clock, so that a "
-        "transaction may name several of them; not together with node.one_sided."),
+        "Whether ordered maps and hash maps that keep versions, and name no group, share one "
+        "clock, so that a transaction may name several of them."),
     row<Config, &Config::node, &NodeSettings::cores>("node.cores", {Kind::count, 1, 64}, "1",
                                                      "Worker threads."),
     row<Config, &Config::node, &NodeSettings::helpers>(

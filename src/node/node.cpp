@@ -25,6 +25,7 @@
 #include "node/node_page.hpp"
 #include "node/node_peers.hpp"
 #include "node/numbers_format.hpp"
+#include "store/clock_groups.hpp"
 
 namespace espalier::node {
 
@@ -67,7 +68,7 @@ Result<void> Node::open_store() {
   auto region = memory::Region::reserve(region_options);
   if (!region) return std::unexpected(region.error());
   store_ = std::make_unique<tree::StoreCore>(std::move(*region), participants);
-  if (config_.node.shared_clock) store_->share_clock();
+  if (config_.node.shared_clock) store_->groups->share();
   store_->leases.set_terms(config_.node.leases);
   offload::HelperOptions helpers;
   helpers.threads = config_.node.helpers != 0 ? config_.node.helpers : config_.node.cores;

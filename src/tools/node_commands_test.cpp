@@ -135,6 +135,15 @@ TEST_F(NodeCommands, MapsAreMadeListedAndDropped) {
   EXPECT_THAT(tool.out(),
               HasSubstr(R"({"map":"small","node_bytes":512,"log_bytes":64,"versions":false,)"
                         R"("snapshot_bytes_max":1048576})"));
+  EXPECT_EQ(run_map({"create", "account", "--in-group", "bank"}), kOk) << tool.err();
+  EXPECT_EQ(run_map({"create", "ledger", "--kind", "hash", "--in-group", "bank", "--json"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(R"("group":"bank")"));
+  EXPECT_EQ(run_map({"list", "--json"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(R"("group":"bank")"));
+  EXPECT_EQ(run_map({"list", "--json", "--kind", "hash"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(R"("group":"bank")"));
+  EXPECT_EQ(run_map({"create", "odd", "--in-group", "bank", "--no-versions"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("without versions a map is in no group"));
   EXPECT_EQ(run({"put", "--map", "small", "a", "1"}), kOk);
   EXPECT_EQ(run({"get", "a"}), kFailed);
   EXPECT_EQ(run_map({"create", "small"}), kFailed);

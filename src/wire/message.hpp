@@ -277,15 +277,18 @@ enum class BatchKind : std::uint8_t {
   return static_cast<ConditionKind>(number);
 }
 
-/// What a map is made of: MapOptions.
+/// What a map is made of: MapOptions. The name of its group follows.
 struct MapShape {
   std::uint64_t snapshot_bytes_max;
   std::uint32_t node_bytes;
   std::uint32_t log_bytes;
-  std::uint32_t versions;       // 1 or 0
+  std::uint8_t versions;     // 1 or 0
+  std::uint8_t group_bytes;  // of the group's name; 0: none is named
+  std::uint16_t reserved;
   std::uint32_t key_bytes_max;  // in answers; 0 in requests
 };
 static_assert(sizeof(MapShape) == 24 && std::has_unique_object_representations_v<MapShape>);
+static_assert(offsetof(MapShape, versions) == 16 && offsetof(MapShape, group_bytes) == 17);
 
 /// The numbers of a map: MapStats.
 struct MapNumbers {

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 #include <type_traits>
 
 #include "espalier/kind.hpp"
@@ -26,6 +27,14 @@ inline constexpr std::uint32_t kDurabilityMax = 3;
 
 /// Of an object's name, which has one byte at least.
 inline constexpr std::uint32_t kObjectNameBytesMax = 255;
+
+/// Whether a map may be in the group of this name; an empty one: it names none. Those without
+/// versions have no clock that they could share.
+[[nodiscard]] constexpr bool is_group_of(std::string_view name, bool versions) {
+  return name.size() <= kObjectNameBytesMax && (name.empty() || versions);
+}
+inline constexpr std::string_view kVersionsOfGroup =
+    "a map of a group keeps versions, and the group's name has 1 to 255 bytes";
 
 /// What its kind tells of it follows: of a map MapShape, of a table TableFacts and its schema, of a
 /// sequencer SequencerFacts.
