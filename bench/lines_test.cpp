@@ -25,6 +25,8 @@ constexpr std::string_view kCommandBegins = "$ ";
 struct RecordedLines {
   std::string command;
   std::string keys{};
+
+  friend void PrintTo(const RecordedLines& lines, std::ostream* out) { *out << lines.command; }
 };
 
 std::vector<RecordedLines> recorded() {
