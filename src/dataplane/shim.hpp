@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim: what one switch tells the next one on the way of how far the walk of a READ has come.
-// It stands between UDP's header and the READ, and the datagram goes to a port of its own.
+// The shim: carries the position of a READ's walk from one switch to the next. It stands between
+// the UDP header and the READ, and the datagram goes to a port of its own.
 //
 //   0              1           2        4            8        12     14         16
 //   +--------------+-----------+--------+------------+--------+------+----------+-----
@@ -13,9 +13,9 @@
 // which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
 // Numbers are big-endian. docs/formats/index_shim.md.
 //
-// The checksum has the words of a shim add up to nothing as UDP counts, and kShimPort is as much
-// below the port of RoCEv2 as both lengths grow. So UDP's checksum holds with a shim and without,
-// and nobody changes it. The ICRC stays its sender's.
+// The checksum makes the words of a shim add up to zero in UDP's arithmetic, and kShimPort is as
+// much below the port of RoCEv2 as both lengths grow. So UDP's checksum is valid with a shim and
+// without, and no switch changes it. The ICRC stays the sender's.
 //
 // Thread: pure functions.
 #pragma once
@@ -69,7 +69,8 @@ inline bool is_for_switch(const Datagram& datagram) {
 /// The shim before a READ request; nothing: there is none that is whole.
 [[nodiscard]] std::optional<Shim> find_shim(const Datagram& datagram);
 
-/// Puts one before the READ, whose bytes move back, and mends lengths, port and IP's checksum.
+/// Inserts a shim before the READ, whose bytes move back, and updates lengths, port and IP
+/// checksum.
 /// Requires: a READ request to RoCEv2's port; kShimBytes behind the frame may be written.
 void add_shim(std::span<std::byte> frame, const Datagram& read, const Shim& shim);
 /// Takes it out: the frame, by kShimBytes shorter, is what it was. Requires: find_shim().
