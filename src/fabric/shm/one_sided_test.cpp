@@ -133,8 +133,8 @@ TEST(ShmOneSidedConcurrency, MemoryStaysMappedWhileSomebodyHasIt) {
   EXPECT_TRUE(memory->good());
 }
 
-// A refused request for memory fails no work request; a WRITE by that key completes with a status of
-// its own.
+// A refused request for memory fails no work request; a WRITE by that key completes with its own
+// status.
 TEST(ShmOneSidedConcurrency, AQuestionForMemoryDoesNotEndRequestsOfOthers) {
   Connected two;
   const auto other = *two.target.table->offer(
