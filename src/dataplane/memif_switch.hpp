@@ -5,16 +5,16 @@
 //   client -- link n --> clients' socket | switch | node's socket -- link n --> node
 //
 // A client's link has the same number behind the switch, so addresses stay as they are and neither
-// end knows of the switch. The link to the node is made when a client comes and ends with the
-// client's, and the other way round; a number that somebody has at the node already is refused to
-// clients for a while, so that they take another. All packets of a pair take one way and keep their
-// order. Frames that find no room are lost, as in any switch.
+// end knows of the switch. The link to the node is opened when a client connects; either of the two
+// ends with the other. A number that is in use at the node is refused to clients for a while, so
+// that they take another. All packets of a pair take one way and keep their order. Frames that find
+// no room are lost, as in any switch.
 //
 // It may lead to several nodes, of maps that lie on several: then clients have a socket for each,
 // and what comes at one goes to its node.
 //
-// Several may stand in a row, each the node of the one before; then each is told where it stands,
-// and they share the tables (shim.hpp).
+// Several may stand in a row, each the node of the one before; then each is configured with its
+// position, and they share the tables (shim.hpp).
 //
 // Only frames towards the node are rewritten: keys are the node's, and a client may offer memory by
 // a key of the same number.

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch does with one frame: a READ request whose key is a map's keyed one carries a number
-// where its address would be; it gets the address that the tables have for this number, and the
-// map's redirect key. Everything else passes untouched, damaged or malformed frames included.
+// What a switch does with one frame. A READ request by a map's keyed key carries a key number in
+// place of its address: it gets the address that the tables have for this number, and the map's
+// redirect key. Everything else passes unchanged, damaged or malformed frames included.
 //
 //   Ethernet | up to two VLAN tags | IPv4 or IPv6 | UDP, port 4791 | BTH | RETH | ICRC
 //                                                        checksum          |  |       |
 //                                                            ^-- mended    |  key     mended
 //                                                                          address
 //
-// The ICRC is mended by the difference (icrc.hpp), so that a frame that was damaged on its way here
-// is still refused where it arrives. Where UDP has a checksum, it is mended for both changes.
+// The ICRC is updated incrementally (icrc.hpp), so that a frame that was damaged on its way here is
+// still rejected at its destination. A UDP checksum is updated for both changes.
 //
-// Where switches stand in a row, each with a part of the tables, a READ whose walk leaves the part
-// of one goes to the next with a shim that says how far it has come (shim.hpp). Where the walk
-// ends, or the row does, the shim is taken out and the READ redirected. What else comes to the last
-// switch with a shim, of another generation say, is restored and passes; a shim that is not whole
-// cannot be, and is dropped there. From hosts no shim is taken.
+// Where switches stand in a row, each with a part of the tables, a READ whose walk leaves one part
+// goes to the next switch with a shim that holds the walk's position (shim.hpp). Where the walk or
+// the row ends, the shim is removed and the READ redirected. Any other frame with a shim (of
+// another generation, say) is restored at the last switch and passes; a malformed shim cannot be
+// removed, and its frame is dropped there. Shims from hosts are dropped.
 //
 // A map may lie on several nodes by one keyed key. A pair ends at one of them, so a READ is
 // redirected within the node that it goes to anyway, by the tables of that node alone.

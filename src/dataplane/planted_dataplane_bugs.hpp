@@ -21,8 +21,8 @@ enum class Bug : std::uint8_t {
   other_server_believed,  // a shim of another node than the frame goes to is followed; and a get
                           // in a datagram is led by the tables of another node
 
-  // Of who fills tables, and of the node that they lead to (index/index_follower.hpp,
-  // kinds/map/offload/index_host.hpp, kinds/map/offload/map_reads.hpp).
+  // Of index followers, which fill tables, and of the node that these lead to
+  // (index/index_follower.hpp, kinds/map/offload/index_host.hpp, kinds/map/offload/map_reads.hpp).
   moved_leaf_kept,          // an entry goes on naming where a leaf was that has moved
   entry_outlives_lease,     // the key of tables whose controller lost its lease is not made void
   entry_taken_at_its_word,  // the node does not ask the pool what begins where an entry leads

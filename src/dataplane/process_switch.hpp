@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches inside one process, one or several in a row: what stands between two packet ports that
-// know no frames, such as those of a PacketNetwork. A frame is put around each packet, processed by
-// one switch after another, and the packet is taken out again. Where there are no packets either,
-// as in the simulated fabric (fabric/sim), READs are looked up as they are. Where there are several
-// ways, a route says which switches each packet passes (fat_tree.hpp).
+// Switches inside one process, one or several in a row, between two packet ports that know no
+// frames, such as those of a PacketNetwork. Each packet is put into a frame, processed by one
+// switch after another, and taken out again. Where there are no packets either, as in the simulated
+// fabric (fabric/sim), READs are looked up directly. Where there are several paths, a route says
+// which switches each packet passes (fat_tree.hpp).
 //
 // Thread: one; functions are installed by any (installed_function.hpp).
 #pragma once
@@ -55,7 +55,7 @@ class ProcessSwitch {
       route;
 
   /// Sees frames, and shims of READs that are no packets, between one switch and the next, and may
-  /// change them; an empty frame is lost. Null: nobody looks.
+  /// change them; an empty frame is lost. May be null.
   std::function<void(std::vector<std::byte>& frame)> between;
   std::function<void(std::optional<Shim>& shim)> between_reads;
 

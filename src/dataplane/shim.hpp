@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim: what one switch tells the next one on the way of how far the walk of a READ has come,
-// or of a get in one datagram. It stands between UDP's header and these, and the datagram goes to a
-// port of its own.
+// The shim: carries the position of the walk of a READ, or of a get in one datagram, from one switch
+// to the next. It stands between the UDP header and these, and the datagram goes to a port of its
+// own.
 //
 //   0              1           2        4            8        12     14         16
 //   +--------------+-----------+--------+------------+--------+------+----------+--------------
@@ -14,9 +14,9 @@
 // to which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
 // Numbers are big-endian. docs/formats/index_shim.md.
 //
-// The checksum has the words of a shim add up to nothing as UDP counts, and its port is as much
-// below the one that the datagram goes to as both lengths grow. So UDP's checksum holds with a shim
-// and without, and nobody changes it. The ICRC stays its sender's.
+// The checksum makes the words of a shim add up to zero in UDP's arithmetic, and its port is as much
+// below the one that the datagram goes to as both lengths grow. So UDP's checksum is valid with a
+// shim and without, and no switch changes it. The ICRC stays the sender's.
 //
 // Thread: pure functions.
 #pragma once
@@ -88,7 +88,7 @@ inline bool is_for_switch(const Datagram& datagram) {
   return {carried.ip, carried.udp + kShimBytes, carried.bytes - kShimBytes};
 }
 
-/// Puts one before the READ or get, whose bytes move back, and mends lengths, port and IP's
+/// Inserts a shim before the READ or get, whose bytes move back, and updates lengths, port and IP
 /// checksum. Requires: one that goes to port_of(shim.kind), of lengths that agree; kShimBytes
 /// behind the frame may be written.
 void add_shim(std::span<std::byte> frame, const Datagram& before, const Shim& shim);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What object_list answers of one object: the value of an item whose key is the object's name and
+// How object_list describes one object: the value of an item whose key is the object's name and
 // whose version is its id. docs/formats/objects.md draws it.
 #pragma once
 
@@ -13,13 +13,13 @@
 
 namespace espalier::wire {
 
-/// What is promised of one object, as a number: in requests that make one, in records, in lists.
-/// 0: nothing, so what its store promises of all; 1 none; 2 async; 3 sync.
+/// The durability of one object as a number: in requests that make one, in records, in lists.
+/// 0: none of its own, so its store's; 1 none; 2 async; 3 sync.
 [[nodiscard]] constexpr std::uint32_t number_of(std::optional<Durability> durability) {
   return durability ? static_cast<std::uint32_t>(*durability) + 1 : 0;
 }
 inline constexpr std::uint32_t kDurabilityMax = 3;
-/// Of a number that is none of these: nothing, too. What comes from elsewhere is looked at before.
+/// Unknown numbers are nothing, too: what comes from elsewhere is checked before.
 [[nodiscard]] constexpr std::optional<Durability> durability_of(std::uint64_t number) {
   if (number == 0 || number > kDurabilityMax) return std::nullopt;
   return static_cast<Durability>(number - 1);
@@ -36,7 +36,7 @@ inline constexpr std::uint32_t kObjectNameBytesMax = 255;
 inline constexpr std::string_view kVersionsOfGroup =
     "a map of a group keeps versions, and the group's name has 1 to 255 bytes";
 
-/// What its kind tells of it follows: of a map MapShape, of a table TableFacts and its schema, of a
+/// A description by its kind follows: of a map MapShape, of a table TableFacts and its schema, of a
 /// sequencer SequencerFacts.
 struct ObjectEntry {
   std::uint64_t entries;  // items of a map, rows of a table, numbers of an epoch

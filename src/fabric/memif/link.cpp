@@ -240,7 +240,7 @@ bool MemifLink::add_ring(const Message& message, memory::Descriptor descriptor) 
     refuse("one ring each way, in a region");
     return false;
   }
-  // Whoever wakes somebody shall not wait for it.
+  // To wake the peer must not block.
   ::fcntl(descriptor.number(), F_SETFL, O_NONBLOCK);
   place = PlacedRing{Ring(regions_[region].at(offset), said.log2_slots), std::move(descriptor)};
   return acknowledge();
