@@ -13,7 +13,7 @@ namespace espalier::log {
 namespace {
 
 constexpr Error kDamaged{Code::corrupt, 0, 0};
-/// What is read at once, unless a block is longer.
+/// Bytes of one read, unless a block is longer.
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 
 /// Reads the blocks of a checkpoint, some at a time.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One clock for several objects: a write of several of them has one version, which is released for
-// all of them at once. So who has seen one of its effects in one object sees them in all.
+// One clock for several objects: a write of several objects has one version, which is released for
+// all of them atomically. So a reader that has seen one of its effects in one object sees all of
+// them.
 //
 // Its words lie in the region, in a buffer that is no object's; the header of each object says
 // where, for readers elsewhere.
@@ -26,9 +27,9 @@ class SharedClock {
   [[nodiscard]] VersionClock& clock() { return clock_; }
   [[nodiscard]] std::uint64_t place() const { return place_; }
 
-  /// As VersionClock::wait_for_records(), for the first of its objects that says so; others say the
-  /// same, and change nothing. Errors: std::bad_alloc. Requires: as there, the first time; no two
-  /// threads do it at a time.
+  /// As VersionClock::wait_for_records(), for the first object that calls it; later calls pass the
+  /// same mark and change nothing. Errors: std::bad_alloc. Requires: as there, the first time;
+  /// calls do not run concurrently.
   void wait_for_records(base::DurableMark* mark) {
     if (mark == mark_) return;
     clock_.wait_for_records(mark);
