@@ -52,8 +52,8 @@ struct MapOptions {
   std::optional<Durability> durability{};
   /// Name of the map's group, 1 to 255 bytes; empty: that of StoreOptions::shared_clock, or no
   /// group. Maps and hash maps of one group share a clock, so a transaction may name several of them
-  /// (Store::transact), and all their writers take their versions from one word. A store has at
-  /// most 64 groups that maps name. Not without versions, and not over several nodes
+  /// (Store::transact), and all their writers draw versions from one sequence. At most 64 named
+  /// groups in a store. Not for maps without versions, nor over several nodes
   std::string group{};
 };
 

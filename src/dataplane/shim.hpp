@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shim: carries the position of the walk of a READ, or of a get in one datagram, from one switch
-// to the next. It stands between the UDP header and these, and the datagram goes to a port of its
-// own.
+// The shim: carries the position of the walk of a READ, or of a get in one datagram, from one
+// switch to the next. It stands between the UDP header and these, and the datagram goes to a port
+// of its own.
 //
 //   0              1           2        4            8        12     14         16
 //   +--------------+-----------+--------+------------+--------+------+----------+--------------
@@ -14,9 +14,9 @@
 // to which the datagram goes behind the last switch. Checksum: as IP has it, over the 16 bytes.
 // Numbers are big-endian. docs/formats/index_shim.md.
 //
-// The checksum makes the words of a shim add up to zero in UDP's arithmetic, and its port is as much
-// below the one that the datagram goes to as both lengths grow. So UDP's checksum is valid with a
-// shim and without, and no switch changes it. The ICRC stays the sender's.
+// The checksum makes the words of a shim add up to zero in UDP's arithmetic, and its port is as
+// much below the one that the datagram goes to as both lengths grow. So UDP's checksum is valid
+// with a shim and without, and no switch changes it. The ICRC stays the sender's.
 //
 // Thread: pure functions.
 #pragma once
