@@ -51,9 +51,9 @@ struct MapOptions {
   /// each start, and may do without versions; a store without a data folder only has such maps
   std::optional<Durability> durability{};
   /// Name of the map's group, 1 to 255 bytes; empty: that of StoreOptions::shared_clock, or no
-  /// group. Maps and hash maps of one group share a clock, so a transaction may name several of them
-  /// (Store::transact), and all their writers draw versions from one sequence. At most 64 named
-  /// groups in a store. Not for maps without versions, nor over several nodes
+  /// group. Maps and hash maps of one group share a clock, so a transaction may name several of
+  /// them (Store::transact), and all their writers draw versions from one sequence. At most 64
+  /// named groups in a store. Not for maps without versions, nor over several nodes
   std::string group{};
 };
 
