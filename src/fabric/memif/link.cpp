@@ -102,7 +102,8 @@ void MemifLink::progress(const std::function<bool(std::uint32_t)>& is_free) {
     const auto bytes = memory::receive_packet(socket_.number(), message, descriptors);
     if (!bytes && bytes.error() == Error{Code::system, 0, EAGAIN}) return;
     if (!bytes || *bytes != message.size() || !take(message, std::move(descriptors[0]), is_free)) {
-      // A peer that refuses hangs up, and its reason may be lost with what it has not read.
+      // A peer that refuses closes the socket, and its reason may be lost with what it has not
+      // read.
       refused_ = connects_ && offered_ && state_ == State::agreeing;
       end();
     }

@@ -265,7 +265,7 @@ TEST_F(MemifPorts, WhoNamesNoLinkGetsOneThatIsFree) {
 TEST_F(MemifPorts, NoLinkIsFree) {
   auto listening = *shm::ListeningSocket::open(path);
   std::atomic<bool> done{false};
-  std::set<std::uint32_t> refused;  // one that is late is dialled again
+  std::set<std::uint32_t> refused;  // one that is late is retried
   std::thread refuses([&] {
     while (!done.load()) {
       memory::Descriptor peer(

@@ -31,7 +31,7 @@ class Device {
 
   /// Whether it is the one that this information is about.
   [[nodiscard]] bool is(const fi_info& info) const;
-  /// A connection's end that can be dialled or accepted. Errors: system.
+  /// An active endpoint, to connect or to accept. Errors: system.
   Result<Fid<fid_ep>> make_end(fi_info& info);
   /// A passive endpoint, not listening yet. Errors: system.
   Result<Fid<fid_pep>> make_door(fi_info& info);

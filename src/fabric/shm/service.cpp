@@ -269,7 +269,7 @@ bool Service::take_hello(std::uint64_t number, PairSocket& link, std::span<const
 void Service::lose(std::uint64_t number, PairSocket& link) {
   unwatch(link.socket.number());
   ::shutdown(link.socket.number(), SHUT_RDWR);
-  // First of all: an unknown peer may be let in at this moment.
+  // First of all: an unknown peer may be accepted at this moment.
   link.lost.store(true, std::memory_order_release);
   notice_.raise();
   bool unknown_peer = false;

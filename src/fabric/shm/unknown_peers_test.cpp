@@ -18,7 +18,7 @@ namespace {
 
 using memory::Descriptor;
 
-/// Waits until the far side hangs up.
+/// Waits until the far side closes the connection.
 void expect_hang_up(const Descriptor& socket) {
   std::array<std::byte, 512> packet;
   Descriptor descriptors[2];
