@@ -20,7 +20,7 @@
 namespace espalier::dataplane {
 namespace {
 
-using Frame = std::vector<std::byte>;
+using HintFrame = std::vector<std::byte>;
 
 constexpr MapKeys kHintKeys{0xABCD'0021, 0xABCD'0022};
 const HintTerms kHintTerms{7, 0x5000'0000'0000, "user"};
@@ -39,8 +39,8 @@ class HintsAtASwitch : public ::testing::Test {
     return find(tables_, key_number(kHintTerms.prefix, key)).address - kHintTerms.base;
   }
   /// Whether it passes, and is not touched.
-  [[nodiscard]] bool passes(const Frame& sent, const Hop& hop = {}) const {
-    Frame frame = sent;
+  [[nodiscard]] bool passes(const HintFrame& sent, const Hop& hop = {}) const {
+    HintFrame frame = sent;
     return function_.process(frame, hop).outcome == Outcome::passed && frame == sent;
   }
   [[nodiscard]] std::string draw_key() {
@@ -64,8 +64,8 @@ TEST_F(HintsAtASwitch, AGetIsToldTheNodeThatTablesKnowBest) {
     const bool v6 = random_.chance(0.5);
     const bool checksum = v6 || random_.chance(0.7);
     const auto header = fabric::roce::sample::frame_header(random_, v6, random_.chance(0.3));
-    const Frame sent = get_frame(header, kHintTerms.map, key, checksum);
-    Frame frame = sent;
+    const HintFrame sent = get_frame(header, kHintTerms.map, key, checksum);
+    HintFrame frame = sent;
     if (random_.chance(0.3)) frame.resize(frame.size() + 7, std::byte{0x77});  // filled up
     const Processed done = function_.process(frame);
     ASSERT_EQ(done.outcome, Outcome::hinted);
@@ -77,8 +77,8 @@ TEST_F(HintsAtASwitch, AGetIsToldTheNodeThatTablesKnowBest) {
     ASSERT_TRUE(parsed) << "the checksum is wrong";
     EXPECT_EQ(parsed->udp_checksum == 0, !checksum);
     // Nothing else has changed.
-    Frame expected = sent;
-    for (Frame* each : {&frame, &expected}) {
+    HintFrame expected = sent;
+    for (HintFrame* each : {&frame, &expected}) {
       std::fill_n(hint_in(*each), sizeof(std::uint64_t), std::byte{0});
       std::fill_n(find_datagram(*each).udp + wire::kUdpChecksumOffset, 2, std::byte{0});
     }
@@ -88,7 +88,7 @@ TEST_F(HintsAtASwitch, AGetIsToldTheNodeThatTablesKnowBest) {
 }
 
 TEST_F(HintsAtASwitch, AHintOfAnotherSwitchIsReplaced) {
-  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
+  HintFrame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   std::fill_n(hint_in(frame), sizeof(std::uint64_t), std::byte{0xEE});
   fabric::roce::set_udp_checksum(frame);
   EXPECT_EQ(function_.process(frame).outcome, Outcome::hinted);
@@ -97,14 +97,14 @@ TEST_F(HintsAtASwitch, AHintOfAnotherSwitchIsReplaced) {
 }
 
 TEST_F(HintsAtASwitch, WhatWasDamagedStaysSo) {
-  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
+  HintFrame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   frame.back() ^= std::byte{1};
   EXPECT_EQ(function_.process(frame).outcome, Outcome::hinted);
   EXPECT_FALSE(fabric::roce::parse_frame(frame));
 }
 
 TEST_F(HintsAtASwitch, OtherDatagramsPassAsTheyAre) {
-  const Frame good = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
+  const HintFrame good = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   EXPECT_FALSE(passes(good));
   EXPECT_TRUE(passes(good, {.node = 1})) << "there are no tables of that node";
   EXPECT_TRUE(passes(get_frame(plain_frame_header(), kHintTerms.map + 1, "user 1")));
@@ -112,7 +112,7 @@ TEST_F(HintsAtASwitch, OtherDatagramsPassAsTheyAre) {
   EXPECT_TRUE(passes(get_frame(plain_frame_header(), kHintTerms.map, "")));
   const std::size_t udp = good.size() - wire::kDatagramRequestBytes - 6 - wire::kUdpBytes;
   const auto spoiled = [&](std::size_t at) {
-    Frame frame = good;
+    HintFrame frame = good;
     frame[at] ^= std::byte{0x40};
     return frame;
   };
@@ -130,7 +130,7 @@ TEST_F(HintsAtASwitch, OtherDatagramsPassAsTheyAre) {
 TEST_F(HintsAtASwitch, TablesWithoutTermsOrNodesHintNothing) {
   PacketFunction other;
   other.add(kHintKeys, tables_);
-  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
+  HintFrame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   EXPECT_EQ(other.process(frame).outcome, Outcome::passed);
   // No node can begin where the tables say.
   PacketFunction odd;
@@ -151,8 +151,8 @@ TEST_F(HintsAtASwitch, SwitchesInARowSayWhatOneDoes) {
   for (int i = 0; i < 300; ++i) {
     const bool v6 = random_.chance(0.5);
     const auto header = fabric::roce::sample::frame_header(random_, v6, random_.chance(0.3));
-    const Frame sent = get_frame(header, kHintTerms.map, draw_key(), v6 || random_.chance(0.7));
-    Frame frame = sent;
+    const HintFrame sent = get_frame(header, kHintTerms.map, draw_key(), v6 || random_.chance(0.7));
+    HintFrame frame = sent;
     for (std::size_t at = 0; at < 3; ++at) {
       Processed done;
       frame = sent_on(programs[at].function(), at, 3, std::move(frame), &done);
@@ -160,7 +160,7 @@ TEST_F(HintsAtASwitch, SwitchesInARowSayWhatOneDoes) {
       carried += done.outcome == Outcome::carried ? 1 : 0;
       EXPECT_EQ(is_for_switch(find_datagram(frame)), done.outcome == Outcome::carried);
     }
-    Frame expected = sent;
+    HintFrame expected = sent;
     whole.process(expected);
     EXPECT_EQ(frame, expected);
   }
@@ -181,14 +181,14 @@ TEST_F(HintsAtASwitch, InARowASwitchOfAnotherGenerationRestoresTheGet) {
   first.add(kHintKeys, root, {}, kHintTerms);
   std::size_t removed = 0;
   for (int i = 0; i < 100; ++i) {
-    const Frame sent = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
+    const HintFrame sent = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
     Processed done;
-    Frame frame = sent_on(programs[0].function(), 0, 2, sent, &done);
+    HintFrame frame = sent_on(programs[0].function(), 0, 2, sent, &done);
     const bool carried = done.outcome == Outcome::carried;
     frame = sent_on(last[i % 2], 1, 2, std::move(frame), &done);
     EXPECT_EQ(done.outcome, carried ? Outcome::shim_removed : Outcome::passed);
     removed += carried ? 1 : 0;
-    Frame expected = sent;
+    HintFrame expected = sent;
     first.process(expected);
     EXPECT_EQ(frame, expected);
   }
@@ -201,7 +201,7 @@ TEST_F(HintsAtASwitch, ShimsThatAreNoGoodAreDropped) {
   const auto programs =
       cut_program(kHintKeys, compile(tree_, *limits_of(way)).tables, way, 5, kHintTerms);
   Processed done;
-  Frame frame = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
+  HintFrame frame = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
   while (done.outcome != Outcome::carried) {
     frame = get_frame(plain_frame_header(), kHintTerms.map, draw_key());
     frame = sent_on(programs[0].function(), 0, 2, std::move(frame), &done);
@@ -209,12 +209,12 @@ TEST_F(HintsAtASwitch, ShimsThatAreNoGoodAreDropped) {
   EXPECT_TRUE(sent_on(programs[0].function(), 0, 2, frame).empty()) << "from a host";
   const std::size_t shim = static_cast<std::size_t>(find_datagram(frame).udp - frame.data()) + 8;
   for (std::size_t at = shim; at < shim + kShimBytes; ++at) {
-    Frame damaged = frame;
+    HintFrame damaged = frame;
     damaged[at] ^= std::byte{0x10};
     EXPECT_TRUE(sent_on(programs[1].function(), 1, 2, damaged).empty()) << at - shim;
   }
   // A READ's shim before a get is none.
-  Frame other = frame;
+  HintFrame other = frame;
   other[shim] = std::byte{0x11};
   EXPECT_TRUE(sent_on(programs[1].function(), 1, 2, other).empty());
 }
@@ -230,7 +230,7 @@ TEST_F(HintsAtASwitch, LongGetsGetNoShim) {
       std::string key = draw_key();
       key.resize(bytes, 'x');
       Processed done;
-      Frame frame = get_frame(plain_frame_header(), kHintTerms.map, key);
+      HintFrame frame = get_frame(plain_frame_header(), kHintTerms.map, key);
       frame = sent_on(programs[0].function(), 0, 2, std::move(frame), &done);
       EXPECT_NE(hint_of(frame), 0u);
       carried += done.outcome == Outcome::carried ? 1 : 0;
@@ -240,7 +240,7 @@ TEST_F(HintsAtASwitch, LongGetsGetNoShim) {
 }
 
 TEST_F(HintsAtASwitch, BurstsAreTheSameAsOneByOne) {
-  std::vector<Frame> frames;
+  std::vector<HintFrame> frames;
   for (int i = 0; i < 60; ++i) {
     if (random_.chance(0.4)) {
       frames.push_back(keyed_frame(random_(), kHintKeys.keyed));
@@ -248,7 +248,7 @@ TEST_F(HintsAtASwitch, BurstsAreTheSameAsOneByOne) {
       frames.push_back(get_frame(plain_frame_header(), kHintTerms.map, draw_key()));
     }
   }
-  std::vector<Frame> together = frames;
+  std::vector<HintFrame> together = frames;
   std::vector<std::span<std::byte>> spans(together.begin(), together.end());
   std::vector<Processed> done(frames.size());
   function_.process(spans, done);

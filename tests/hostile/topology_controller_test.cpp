@@ -16,14 +16,14 @@ namespace {
 using dataplane::FatTree;
 
 constexpr std::uint32_t kKeys = 2'000;
-const MapOptions kSmallNodes{.node_bytes = 1024, .log_bytes = 128};
+const MapOptions kControlledNodes{.node_bytes = 1024, .log_bytes = 128};
 const FatTreeWorld::Room kRoom{.ranges = 8, .nodes = 4000};
 
 /// A world with a controller, and clients that ask all the while.
 class ControlledWorld {
  public:
   explicit ControlledWorld(std::uint64_t seed)
-      : random(seed + 1), world(seed, kSmallNodes, kKeys), control(world, kRoom) {}
+      : random(seed + 1), world(seed, kControlledNodes, kKeys), control(world, kRoom) {}
 
   /// Gets are asked, items written, and what has come is looked at. Returns what is wrong.
   std::string turn() {
