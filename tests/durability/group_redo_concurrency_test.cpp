@@ -80,7 +80,7 @@ void write_some(GroupedStore& store, const std::string& group, base::Random& ran
     ASSERT_TRUE(store.hash(group)->put(store.thread, key, value));
   } else {
     std::vector<store::ObjectSteps> objects;
-    for (const std::string name : {group + "m", group + "h"}) {
+    for (const std::string& name : {group + "m", group + "h"}) {
       const auto entry = store.core.catalog.find_any(name);
       objects.push_back({entry->object, entry->id, {}, {}});
       objects.back().steps.push_back({catalog::StepKind::put, key, value});

@@ -92,7 +92,8 @@ class GroupReader {
 TEST_P(GroupsConcurrency, NobodySeesOneWriteOfTwo) {
   const std::uint64_t seed = seed_from_environment(832);
   SCOPED_TRACE(seed_text(seed));
-  // Packets of a machine that is busy take their time.
+  // Packets of a machine that is busy take their time: there is a read between two writes, or
+  // walks would begin again and again.
   const bool by_packets = way_.starts_with("roce") || way_ == "in_network";
   const std::uint64_t wanted = scaled(by_packets ? 40 : 400);
   const std::uint64_t asked_before = gets_asked_for();
@@ -124,6 +125,8 @@ TEST_P(GroupsConcurrency, NobodySeesOneWriteOfTwo) {
     write(++number);
     if (HasFatalFailure()) break;
     written = number;
+    const std::uint64_t before = reads.load();
+    while (by_packets && reads.load() == before && !stopped.load()) std::this_thread::yield();
   }
   reader.join();
   EXPECT_EQ(wrong, "");
@@ -132,7 +135,7 @@ TEST_P(GroupsConcurrency, NobodySeesOneWriteOfTwo) {
   const GroupReader group(connect());
   for (std::size_t i = 0; i < 4; ++i) EXPECT_EQ(group.read(i), number);
   if (std::string(GetParam()).ends_with("one_sided")) {
-    EXPECT_LT(gets_asked_for() - asked_before, wanted / 10) << "reads went by the rings";
+    EXPECT_LT(gets_asked_for() - asked_before, wanted / 4) << "reads went by the rings";
   }
 }
 

@@ -440,7 +440,7 @@ TEST_P(HashMapOfANode, HostileRequestsAreRefused) {
   wrong.comparison.expected_bytes = 1000;  // of which there are none
   EXPECT_EQ(code_of(channel::ask(channel(), wrong)), Code::invalid_argument);
   EXPECT_EQ(code_of(channel::ask(channel(), hash_calls::Erase{id, ""})), Code::invalid_argument);
-  hash_calls::Create shape{"x", {64, 2, 0}};
+  hash_calls::Create shape{"x", {64, 2, 0, 0, 0}};
   EXPECT_EQ(code_of(channel::ask(channel(), shape)), Code::invalid_argument);
   EXPECT_EQ(value_of(*map, "k"), "v");
   EXPECT_EQ(audit("h"), std::vector<std::string>{});
