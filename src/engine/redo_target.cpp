@@ -76,6 +76,46 @@ Result<void> RedoTarget::apply(std::string_view record) {
   }
 }
 
+namespace {
+
+// Those at the beginning that are of one object, and of its kind's own types.
+std::span<const std::string_view> run_at(std::span<const std::string_view> records,
+                                         const catalog::RedoHead& first) {
+  std::size_t count = 1;
+  for (; count < records.size(); ++count) {
+    const auto head = catalog::read_redo_head(records[count]);
+    const bool goes_on = head && head->type >= catalog::kOwnRedoTypes && head->kind == first.kind &&
+                         head->object == first.object;
+    if (!goes_on) break;
+  }
+  return records.first(count);
+}
+
+}  // namespace
+
+Result<void> RedoTarget::apply_all(std::span<const std::string_view> records,
+                                   std::size_t& applied) {
+  applied = 0;
+  while (applied < records.size()) {
+    const auto rest = records.subspan(applied);
+    const auto head = catalog::read_redo_head(rest.front());
+    const KindRedo* const redo = head && head->type >= catalog::kOwnRedoTypes
+                                     ? redo_of(static_cast<ObjectKind>(head->kind), own_)
+                                     : nullptr;
+    if (redo == nullptr || redo->apply_run == nullptr) {
+      if (auto one = apply(rest.front()); !one) return one;
+      ++applied;
+      continue;
+    }
+    const auto run = run_at(rest, *head);
+    std::size_t of_run = 0;
+    const auto done = redo->apply_run(*this, head->object, run, of_run);
+    applied += done ? run.size() : of_run;
+    if (!done) return done;
+  }
+  return {};
+}
+
 Result<void> describe_record(std::string_view record, std::span<const Kind> own,
                              const TakeEffect& take) {
   const auto head = catalog::read_redo_head(record);

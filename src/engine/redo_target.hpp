@@ -35,6 +35,10 @@ class RedoTarget {
   /// making an object again. Requires: aligned to 8; nothing is recorded yet.
   Result<void> apply(std::string_view record);
 
+  /// The same of many records, in their order. `applied`: how many of them, if one was refused:
+  /// that one is the next. Of those behind it some may be applied, too.
+  Result<void> apply_all(std::span<const std::string_view> records, std::size_t& applied);
+
   [[nodiscard]] Services& services() { return services_; }
   [[nodiscard]] std::uint32_t index() const { return index_; }
   /// That of a kind; made when first asked for.

@@ -81,6 +81,11 @@ struct KindRedo {
   /// Applies a record of one of the kind's own types. Errors: likewise.
   Result<void> (*apply)(RedoTarget& target, const catalog::RedoHead& head,
                         std::string_view record) = nullptr;
+  /// The same of records of one object, one behind the other, for a kind that gains by it; null:
+  /// one by one. `applied`: how many of them, if one was refused, which is the next.
+  Result<void> (*apply_run)(RedoTarget& target, std::uint32_t object,
+                            std::span<const std::string_view> records,
+                            std::size_t& applied) = nullptr;
   /// Tells what a record of one of the kind's own types says was done, of any bytes, effect by
   /// effect (catalog/redo_effect.hpp). Errors: corrupt (detail: a catalog::RedoFault), of which
   /// some effects may have been told before.
