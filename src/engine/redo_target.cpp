@@ -78,6 +78,9 @@ Result<void> RedoTarget::apply(std::string_view record) {
 
 namespace {
 
+/// What is shorter is not worth what applies a run: it has lanes and rooms of its own.
+constexpr std::size_t kRunMin = 16;
+
 // Those at the beginning that are of one object, and of its kind's own types.
 std::span<const std::string_view> run_at(std::span<const std::string_view> records,
                                          const catalog::RedoHead& first) {
@@ -102,16 +105,23 @@ Result<void> RedoTarget::apply_all(std::span<const std::string_view> records,
     const KindRedo* const redo = head && head->type >= catalog::kOwnRedoTypes
                                      ? redo_of(static_cast<ObjectKind>(head->kind), own_)
                                      : nullptr;
-    if (redo == nullptr || redo->apply_run == nullptr) {
-      if (auto one = apply(rest.front()); !one) return one;
-      ++applied;
+    const bool has_runs = redo != nullptr && redo->apply_run != nullptr;
+    const auto run = has_runs ? run_at(rest, *head) : rest.first(1);
+    if (run.size() < kRunMin) {
+      for (const std::string_view record : run) {
+        if (auto one = apply(record); !one) return one;
+        ++applied;
+      }
       continue;
     }
-    const auto run = run_at(rest, *head);
     std::size_t of_run = 0;
-    const auto done = redo->apply_run(*this, head->object, run, of_run);
-    applied += done ? run.size() : of_run;
-    if (!done) return done;
+    try {
+      const auto done = redo->apply_run(*this, head->object, run, of_run);
+      applied += done ? run.size() : of_run;
+      if (!done) return done;
+    } catch (const std::bad_alloc&) {  // nothing of the run is applied yet
+      return fail(Code::out_of_memory);
+    }
   }
   return {};
 }
