@@ -294,6 +294,8 @@ function(espalier_spanning_tests)
                         LIBRARIES espalier_example_kind espalier_node_api)
   file(GLOB hash_maps CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/hash_maps/*_test.cpp)
   espalier_test_program(hash_maps_test SOURCES ${hash_maps} LIBRARIES espalier_test_support)
+  file(GLOB datagrams CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/datagrams/*_test.cpp)
+  espalier_test_program(datagrams_test SOURCES ${datagrams} LIBRARIES espalier_test_support)
   file(GLOB chains CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/chains/*_test.cpp)
   espalier_test_program(chains_test SOURCES ${chains} LIBRARIES espalier_test_support)
   file(GLOB durability CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/durability/*.cpp)
@@ -304,7 +306,7 @@ function(espalier_spanning_tests)
                                   espalier_test_support espalier_node_api)
   if(ESPALIER_BUILD_PLANTED)
     list(FILTER durability_planted INCLUDE
-         REGEX "(_planted_test|/store_world|/sealed_world|/numbers_world)\\.cpp$")
+         REGEX "(_planted_test|/store_world|/sealed_world|/numbers_world|/names_world)\\.cpp$")
     espalier_test_program(durability_planted_test SOURCES ${durability_planted}
                           LIBRARIES espalier_offload_testing_planted espalier_log_testing_planted)
   endif()
@@ -474,6 +476,12 @@ function(espalier_install_test)
   if(ESPALIER_SANITIZERS)
     return()  # what is installed is never built with sanitizers
   endif()
+  # Files of Kubernetes objects against its schemas.
+  add_test(NAME kubernetes.files
+    COMMAND node ${PROJECT_SOURCE_DIR}/tests/kubernetes/check.mjs --planted
+      ${PROJECT_SOURCE_DIR}/dist/kubernetes/chain.yaml)
+  set_tests_properties(kubernetes.files PROPERTIES LABELS fast
+    TIMEOUT ${ESPALIER_TEST_TIMEOUT_SECONDS})
   # The script of the installation against what the target builds from.
   add_test(NAME install.targets
     COMMAND ${PROJECT_SOURCE_DIR}/scripts/check-install.sh ${PROJECT_BINARY_DIR})

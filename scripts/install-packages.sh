@@ -18,6 +18,8 @@ packages=(
 if [[ "${1:-}" == --tests ]]; then
   packages+=(libgtest-dev libgmock-dev libbenchmark-dev libsqlite3-dev
     clang-19 libclang-rt-19-dev lld-19 openssl tshark python3-scapy iproute2 dpdk-dev etcd-server)
+  # Node.js of another source has npm in its own package, and Debian's does not go beside it.
+  command -v npm >/dev/null || packages+=(nodejs npm)
 fi
 
 if ! command -v dpkg-query >/dev/null || ! command -v apt-get >/dev/null; then

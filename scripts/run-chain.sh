@@ -143,7 +143,8 @@ await "the chain is made" "$espalier" chain create --members "$members" --fence-
 for node in "${nodes[@]}"; do
   start_node "$node"
 done
-await "the chain serves" "$espalier" put count 0 --at "$address"
+await "the chain serves" "$espalier" chain status --members "$members" --serves
+await "a client is served" "$espalier" put count 0 --at "$address"
 echo "0 0" >"$counted"
 count_on &
 process[client]=$!

@@ -123,7 +123,7 @@ TEST(CApiOptions, KnowOlderAndNewerCallers) {
   wrong.huge_pages = 2;
   EXPECT_EQ(espalier_store_open("embedded", &wrong, &store), ESPALIER_INVALID_ARGUMENT);
   wrong = ESPALIER_STORE_OPTIONS_INIT;
-  wrong.access = 3;
+  wrong.access = 4;
   EXPECT_EQ(espalier_store_open("embedded", &wrong, &store), ESPALIER_INVALID_ARGUMENT);
   EXPECT_THAT(espalier_error_message(), HasSubstr("options.access"));
   wrong = ESPALIER_STORE_OPTIONS_INIT;

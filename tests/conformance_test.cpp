@@ -358,6 +358,7 @@ constexpr const char* kAlone[] = {"shm_one_sided", "roce_one_sided"};
 constexpr const char* kDevice[] = {"device"};
 constexpr const char* kRemembering[] = {"shm_one_sided", "device", "device_balanced"};
 constexpr const char* kSwitch[] = {"in_network"};
+constexpr const char* kDatagrams[] = {"datagram"};
 constexpr const char* kSharded[] = {"sharded", "sharded_three", "sharded_one_sided"};
 constexpr const char* kShardedByRings[] = {"sharded", "sharded_three"};
 INSTANTIATE_TEST_SUITE_P(Rings, ConformanceTest, ::testing::ValuesIn(kRings), way_name);
@@ -366,6 +367,8 @@ INSTANTIATE_TEST_SUITE_P(Device, ConformanceTest, ::testing::ValuesIn(kDevice), 
 INSTANTIATE_TEST_SUITE_P(Remembering, ConformanceInDeepTrees, ::testing::ValuesIn(kRemembering),
                          way_name);
 INSTANTIATE_TEST_SUITE_P(Switch, ConformanceTest, ::testing::ValuesIn(kSwitch), way_name);
+INSTANTIATE_TEST_SUITE_P(Datagrams, ConformanceTest, ::testing::ValuesIn(kDatagrams), way_name);
+INSTANTIATE_TEST_SUITE_P(Datagrams, ConformanceByRings, ::testing::ValuesIn(kDatagrams), way_name);
 INSTANTIATE_TEST_SUITE_P(Shards, ConformanceTest, ::testing::ValuesIn(kSharded), way_name);
 INSTANTIATE_TEST_SUITE_P(Shards, ConformanceByRings, ::testing::ValuesIn(kShardedByRings),
                          way_name);

@@ -214,7 +214,8 @@ TEST_F(NodeAccess, ANarrowerSocketModeEndsTheSessionsThatItExcludes) {
 TEST_F(NodeAccess, TheRefusalNamesTheRole) {
   EXPECT_THAT(message({Code::not_permitted, 0, 3}), testing::HasSubstr("takes the role admin"));
   EXPECT_THAT(message({Code::not_permitted, 0, 0}), testing::HasSubstr("names begin otherwise"));
-  EXPECT_THAT(message({Code::not_permitted, 0, 9}), testing::HasSubstr("names begin otherwise"));
+  EXPECT_THAT(message({Code::not_permitted, 0, 9}), testing::HasSubstr("takes the role replica"));
+  EXPECT_THAT(message({Code::not_permitted, 0, 10}), testing::HasSubstr("names begin otherwise"));
 }
 
 // Each with the process that asked, and why it was refused.

@@ -152,8 +152,9 @@ class TestScript : public Scripts {
                   "; cp " + kSources + "/scripts/common.sh " + path("scripts"))
                   .status,
               0);
-    for (const char* script : {"install-packages.sh", "slow-tests.sh", "load-test.sh",
-                               "check-skips.sh", "check-budgets.sh", "run-fuzzers.sh"}) {
+    for (const char* script :
+         {"install-packages.sh", "install-node-modules.sh", "slow-tests.sh", "load-test.sh",
+          "check-skips.sh", "check-budgets.sh", "run-fuzzers.sh"}) {
       program(std::string("scripts/") + script, "");
     }
     // A preset is configured before it is built, and both must succeed: as "a && b" says.

@@ -143,7 +143,8 @@ typedef struct espalier_store espalier_store;
 typedef enum espalier_access {
   ESPALIER_ACCESS_RPC = 0,        ///< it asks the node, which answers
   ESPALIER_ACCESS_ONE_SIDED = 1,  ///< it walks the maps itself, by READs of the node's memory
-  ESPALIER_ACCESS_IN_NETWORK = 2  ///< the same by READs that carry the key, for switches
+  ESPALIER_ACCESS_IN_NETWORK = 2,  ///< the same by READs that carry the key, for switches
+  ESPALIER_ACCESS_DATAGRAM = 3     ///< it asks, and gets travel as datagrams of UDP, one each way
 } espalier_access;
 
 /// A name, and the secret that proves it to nodes (docs/security.md), in memory that
@@ -180,8 +181,9 @@ typedef struct espalier_store_options {
 /// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
 /// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens
 /// there. ESPALIER_ACCESS_ONE_SIDED needs a fabric and a node that allows it,
-/// ESPALIER_ACCESS_IN_NETWORK one of packets ("roce..."), else the call answers
-/// ESPALIER_UNSUPPORTED. `options` may be null. Given back by espalier_store_close.
+/// ESPALIER_ACCESS_IN_NETWORK one of packets ("roce..."), ESPALIER_ACCESS_DATAGRAM a node that
+/// takes datagrams, else the call answers ESPALIER_UNSUPPORTED. `options` may be null. Given back
+/// by espalier_store_close.
 espalier_code espalier_store_open(const char* address, const espalier_store_options* options,
                                   espalier_store** store);
 /// Threads must have stopped using it. Refused with ESPALIER_INVALID_ARGUMENT while snapshots or
@@ -409,6 +411,11 @@ espalier_code espalier_embedding_open(espalier_store* store, espalier_bytes name
 /// Gives the handle back; the table stays.
 void espalier_embedding_close(espalier_embedding* table);
 espalier_code espalier_embedding_drop(espalier_store* store, espalier_bytes name);
+/// Gives a table another name, in one step; handles follow their name. What becomes of the table
+/// that has the name: 0 nothing is done then (already_exists), 1 it gets the other's name, 2 it is
+/// dropped.
+espalier_code espalier_embedding_rename(espalier_store* store, espalier_bytes name,
+                                        espalier_bytes to, uint32_t displaced);
 /// Values of a row; 0 of null.
 uint32_t espalier_embedding_dimension(const espalier_embedding* table);
 /// Appends rows, one behind the other, all or none, up to 1 MiB as they are stored. `first` gets

@@ -36,4 +36,11 @@ enum class Durability : std::uint8_t {
 /// "none", "async", "sync".
 std::string_view name(Durability durability);
 
+/// What becomes of an object whose name is given to another one. The numbers are the protocol's.
+enum class Displaced : std::uint8_t {
+  refused = 0,    ///< the name must be free
+  exchanged = 1,  ///< it gets the other's name; there must be one
+  dropped = 2,    ///< it is dropped, if there is one
+};
+
 }  // namespace espalier

@@ -429,6 +429,15 @@ class Store {
   /// Removes an embedding table; calls of its handles say not_found from then on, and its memory
   /// goes back when the last call that uses it has ended. Errors: not_found, wrong_kind.
   Result<void> drop_embedding_table(std::string_view name);
+  /// Gives an embedding table another name, in one step, e.g. a new version the name of the one
+  /// that is in use: whoever asks by that name meanwhile is answered by the one or by the other.
+  /// Handles follow their name: what is asked next by those of either name goes to the table that
+  /// has it now; where that has rows of another dimension, it is refused as outdated.
+  /// Errors: not_found (detail 0: no table has `name`; 1: none has `to`, and names were to be
+  /// exchanged), already_exists (detail: the ObjectKind of what has the name), wrong_kind,
+  /// invalid_argument (`to` is no name, or the same).
+  Result<void> rename_embedding_table(std::string_view name, std::string_view to,
+                                      Displaced displaced = Displaced::refused);
 
   /// Makes a ranking model of the bytes of a file (docs/formats/model.md), up to 30 MiB. Its name
   /// is no other object's. Include ranking_model.hpp.

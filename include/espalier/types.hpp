@@ -88,6 +88,9 @@ enum class Access : std::uint8_t {
   /// The same, by READs that carry the key: switches on the way that know the map's tree send them
   /// to the leaf (espalier switch), and where none does the node finds it.
   in_network = 2,
+  /// It asks, and each get of a map is one datagram of UDP, with its answer in another, which no
+  /// connection orders; what is lost, or too long for that, is asked again as by rpc.
+  datagram = 3,
 };
 
 /// What a store of maps is made of.
@@ -101,6 +104,7 @@ struct StoreOptions {
   /// connect: how gets, floors and scans outside snapshots are done. A node offers
   /// its memory where it was started with node.one_sided, by shm: and roce addresses, and those
   /// that carry a key by roce addresses only; who may read one map so may read the whole store.
+  /// Datagrams it takes where it was started with node.datagrams, whatever address is connected to.
   Access access = Access::rpc;
   /// connect, with one_sided or in_network: what each thread and each pipeline may remember of
   /// nodes of the maps that it reads, so that a get asks for its leaf alone; taken as it is used.

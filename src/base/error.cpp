@@ -142,8 +142,10 @@ std::string_view kind_name(std::uint32_t detail) {
 /// Of the role that an error's detail says it takes; empty: it says something else.
 std::string_view role_name(std::uint32_t detail) {
   constexpr std::uint32_t kPeer = 8;
+  constexpr std::uint32_t kReplica = 9;
   constexpr std::string_view kRoles[] = {"", "read", "write", "admin"};
   if (detail == kPeer) return "peer";
+  if (detail == kReplica) return "replica";
   return detail < std::size(kRoles) ? kRoles[detail] : "";
 }
 

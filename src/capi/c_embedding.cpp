@@ -168,6 +168,17 @@ espalier_code espalier_embedding_drop(espalier_store* store, espalier_bytes name
                 [&] { return store->store.drop_embedding_table(c::view(name)); });
 }
 
+espalier_code espalier_embedding_rename(espalier_store* store, espalier_bytes name,
+                                        espalier_bytes to, uint32_t displaced) {
+  return c::run(__func__,
+                {c::given(store, "store"), c::good(name, "name"), c::good(to, "to"),
+                 c::Check{"displaced", displaced <= 2 ? nullptr : "is not 0, 1 or 2"}},
+                [&] {
+                  return store->store.rename_embedding_table(
+                      c::view(name), c::view(to), static_cast<espalier::Displaced>(displaced));
+                });
+}
+
 uint32_t espalier_embedding_dimension(const espalier_embedding* table) {
   return table == nullptr ? 0 : table->table.options().dimension;
 }

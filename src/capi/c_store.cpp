@@ -109,7 +109,7 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
               size,
               c::either(known.huge_pages, "options.huge_pages"),
               {"options.access",
-               known.access <= ESPALIER_ACCESS_IN_NETWORK ? nullptr : "is no way to read"},
+               known.access <= ESPALIER_ACCESS_DATAGRAM ? nullptr : "is no way to read"},
               {"options.node_user",
                known.node_user >= -1 && known.node_user < UINT32_MAX ? nullptr : "is no user"}},
              open);

@@ -30,6 +30,10 @@ Result<void> apply_record(Catalog& catalog, std::string_view record, Restore&& r
     const auto dropped = read_dropped(record);
     return dropped ? done(catalog.drop_again(*dropped)) : done(dropped);
   }
+  if (head->type == static_cast<std::uint8_t>(RedoType::renamed)) {
+    const auto renamed = read_renamed(record);
+    return renamed ? done(catalog.rename_again(*renamed)) : done(renamed);
+  }
   if (head->type == static_cast<std::uint8_t>(RedoType::transaction)) {
     if (head->object != 0) return corrupt(RedoFault::object);
     return for_each_record(record, [&](std::string_view own) -> Result<void> {

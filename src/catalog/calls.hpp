@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls on objects of all kinds: listing them, their statistics, and dropping them.
+// The calls on objects of all kinds: listing them, their statistics, dropping and renaming them.
 #pragma once
 
 #include <cstdint>
@@ -43,6 +43,50 @@ struct Drop {
 };
 [[nodiscard]] inline Drop drop(std::string_view name, ObjectKind kind) {
   return {name, static_cast<std::uint32_t>(kind)};
+}
+
+struct Renaming {
+  std::uint8_t displaced;  // what becomes of the object that has the name: espalier::Displaced
+  std::uint8_t reserved[7];
+};
+static_assert(sizeof(Renaming) == 8 && std::has_unique_object_representations_v<Renaming>);
+
+struct Rename {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::object_rename,
+      .name = "object_rename",
+      .summary =
+          "gives an embedding table another name in one step; what has that name refuses it, "
+          "exchanges names with it, or is dropped",
+      .right = wire::Right::admin,
+      .object = wire::Names::by_name,
+      .at_device = wire::AtDevice::relayed,
+      .changes = true,
+      .second_name = sizeof(Renaming)};
+  using Reply = wire::Nothing;
+
+  std::string_view name;
+  std::uint32_t kind = 0;
+  Renaming how{};
+  std::string_view to;
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.name(self.name, "the object's name");
+    message.argument(self.kind, "its kind, 0 for any");
+    message.fixed(self.how, "Renaming");
+    message.rest(self.to, "its new name, 1 to 255 bytes", wire::kObjectNameBytesMax, 1);
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const {
+    for (const std::uint8_t byte : how.reserved) {
+      if (byte != 0) return wire::Fault{byte};
+    }
+    if (how.displaced > 2) return wire::Fault{how.displaced};
+    return fault_of_kind(kind);
+  }
+};
+[[nodiscard]] inline Rename rename(std::string_view name, std::string_view to, ObjectKind kind,
+                                   Displaced displaced) {
+  return {name, static_cast<std::uint32_t>(kind), {static_cast<std::uint8_t>(displaced), {}}, to};
 }
 
 struct Listed {
@@ -116,6 +160,6 @@ struct Samples {
   }
 };
 
-using All = wire::CallList<Drop, List, Samples, Transact>;
+using All = wire::CallList<Drop, Rename, List, Samples, Transact>;
 
 }  // namespace espalier::object_calls

@@ -76,7 +76,8 @@ Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind 
   if (const auto found = by_id_.find(created.id); found != by_id_.end()) {
     const Entry& there = *found->second;
     if (there.kind != created.kind) return corrupt(RedoFault::kind);
-    if (there.name != created.name) return corrupt(RedoFault::name);
+    const bool may_be_later = renames_.load() != 0;  // a copy has later names
+    if (there.name != created.name && !may_be_later) return corrupt(RedoFault::name);
     return nullptr;
   }
   if (was_given(created.id)) return nullptr;  // and dropped
@@ -149,6 +150,7 @@ Inventory Catalog::inventory() const {
     now.entries.reserve(by_id_.size());
     for (const auto& [id, entry] : by_id_) now.entries.push_back(entry);
     now.given = next_id_ - 1;  // where all are used up, the last that there is
+    now.renames = renames_.load();
   }
   std::ranges::sort(now.entries, {}, &Entry::id);
   return now;

@@ -11,7 +11,8 @@
 // 1. An id names one object for ever; it is not used again when that object is dropped.
 // 2. An object found here is not marked as dropped at the moment of finding; it may be right after.
 // 3. What is found as of a kind is of that kind: typed calls never return another's object.
-// 4. Ids are given in ascending order, and records of objects that were made have theirs in that
+// 4. A name leads to one object at each moment: an exchange of names is one step.
+// 5. Ids are given in ascending order, and records of objects that were made have theirs in that
 //    order.
 //
 // Thread: any. The lock is taken before all locks of objects and memory, and not held while the
@@ -43,6 +44,7 @@ namespace espalier::catalog {
 
 struct CreatedObject;
 struct DroppedObject;
+struct RenamedObject;
 
 /// An object with what the catalogue itself knows of it.
 struct Entry {
@@ -50,7 +52,8 @@ struct Entry {
   std::uint32_t id = 0;
   std::string name;
   std::shared_ptr<Object> object;
-  /// The sequence of the record that it was made; 0: it has none, or is durable with the store.
+  /// The sequence of the record that it was made, or got this name; 0: it has none, or is durable
+  /// with the store.
   std::uint64_t created = 0;
   /// What its record says that it was made of, in bytes of its kind.
   std::string form{};
@@ -63,6 +66,7 @@ using EntryPointer = std::shared_ptr<const Entry>;
 struct Inventory {
   std::vector<EntryPointer> entries;  // by ascending ids
   std::uint32_t given = 0;            // the highest id that was given; 0: none was
+  std::uint32_t renames = 0;          // how many renames they have their names by
 };
 
 class Catalog {
@@ -157,6 +161,22 @@ class Catalog {
   /// of object). Requires: nothing is recorded.
   Result<EntryPointer> drop_again(const DroppedObject& dropped);
 
+  /// Gives an object another name, in one step: who looks for that name finds what had it before,
+  /// or this one. Its id stays. Returns what was dropped, as drop(), or null.
+  /// Errors: not_found (nothing has the name; detail 1: there is none to exchange names with),
+  /// wrong_kind (detail: the ObjectKind of what has one of the names, which is not `kind`, or not
+  /// that of the other), already_exists (detail: likewise), invalid_argument (no name, or its own),
+  /// unsupported (its kind keeps its names, detail: which; or all numbers of renames are used up);
+  /// those of the sink. Throws std::bad_alloc, and then nothing was changed.
+  Result<EntryPointer> rename(std::string_view name, std::string_view to, ObjectKind kind,
+                              Displaced displaced);
+  /// The same as a record tells of it; one that is no news changes nothing.
+  /// Errors: corrupt (detail: a RedoFault). Requires: nothing is recorded.
+  Result<EntryPointer> rename_again(const RenamedObject& renamed);
+  /// How often objects were renamed. What was looked up by its name after this was asked has that
+  /// name by one of these renames, or has it no more by a later one.
+  [[nodiscard]] std::uint32_t renames() const { return renames_.load(std::memory_order_acquire); }
+
   /// The object with this id; null: there is none, or no longer.
   [[nodiscard]] EntryPointer find_any(std::uint32_t id) const { return look_up(id); }
 
@@ -190,6 +210,8 @@ class Catalog {
   // Of these: requires the lock.
   Result<std::shared_ptr<Entry>> make_entry(const CreatedObject& created, const Make& make);
   EntryPointer take_away(EntryPointer entry);
+  struct Rename;
+  void carry_out(Rename& rename, std::uint64_t sequence) noexcept;
   [[nodiscard]] bool was_given(std::uint32_t id) const { return next_id_ == 0 || id < next_id_; }
   void set_given(std::uint32_t id) {
     if (!was_given(id)) next_id_ = id + 1;
@@ -205,7 +227,8 @@ class Catalog {
   tree::StoreCore* const store_ = nullptr;
   RedoSink* redo_ = nullptr;
   std::atomic<std::uint64_t> recorded_ = 0;
-  mutable std::mutex mutex_;  // guards all below
+  std::atomic<std::uint32_t> renames_ = 0;  // changes under the lock
+  mutable std::mutex mutex_;                // guards all below
   std::map<std::string, EntryPointer, std::less<>> by_name_;
   std::unordered_map<std::uint32_t, EntryPointer> by_id_;
   std::uint32_t next_id_ = 1;  // 0 once all are used up

@@ -110,5 +110,46 @@ TEST(CatalogConcurrency, OfThoseWhoMakeOpenOrDropANameEachSeesOneOrder) {
       << "what is dropped and held by none is gone";
 }
 
+// Two names, which threads exchange, and beside them a third, by which one is replaced.
+TEST(CatalogConcurrency, WhoLooksForANameThatIsExchangedFindsOneOfTheTwo) {
+  constexpr int kRounds = 20'000;
+  SomeCatalog some;
+  ASSERT_TRUE(some.create<SomeMap>("a"));
+  ASSERT_TRUE(some.create<SomeMap>("b"));
+  std::atomic<bool> over{false};
+  std::vector<std::thread> readers;
+  std::array<std::uint64_t, 2> found{};
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    readers.emplace_back([&, i] {
+      const std::string name = i == 0 ? "a" : "b";
+      do {
+        const std::uint32_t before = some.catalog.renames();
+        const EntryPointer entry = some.catalog.find_any(name);
+        ASSERT_NE(entry, nullptr) << "a name is never gone";
+        EXPECT_EQ(entry->name, name);
+        const auto same = some.catalog.find<SomeMap>(entry->id);
+        const auto& object = static_cast<const SomeMap&>(*entry->object);
+        EXPECT_EQ(same == nullptr ? object.times_dropped.load() : 1, 1);
+        // Who finds no later rename in it than it has counted before may believe the name.
+        if (object.rename <= before) ++found[i];
+      } while (!over);
+    });
+  }
+  base::Random random(base::seed_from_environment(433));
+  for (int round = 0; round < kRounds; ++round) {
+    if (random.below(4) != 0) {
+      EXPECT_TRUE(some.catalog.rename("a", "b", ObjectKind::map, Displaced::exchanged));
+      continue;
+    }
+    EXPECT_TRUE(some.create<SomeMap>("c"));
+    EXPECT_TRUE(some.catalog.rename("c", "a", ObjectKind::map, Displaced::dropped));
+  }
+  over = true;
+  for (std::thread& reader : readers) reader.join();
+  EXPECT_EQ(some.catalog.names(), (ObjectNames{"a", "b"}));
+  EXPECT_EQ(some.living, 2);
+  EXPECT_GT(found[0] + found[1], 0u);
+}
+
 }  // namespace
 }  // namespace espalier::catalog

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/assert.hpp"
 #include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
 #include "catalog/reserved_versions.hpp"
@@ -12,6 +13,8 @@ namespace espalier::catalog {
 
 Object::Object() = default;
 Object::~Object() = default;
+
+void Object::set_renamed(std::string&, std::uint32_t) noexcept { ESPALIER_ASSERT(false); }
 
 Result<std::unique_ptr<TransactionPart>> Object::transaction_part(std::span<const TransactionStep>,
                                                                   TransactionPlaces&) {

@@ -45,6 +45,11 @@ class Object {
   /// The object has lost its name: who still holds it should answer that there is none, and readers
   /// from elsewhere find it dead. Called once, under the catalogue's lock.
   virtual void set_dropped() = 0;
+  /// Whether it may be given another name: its handles notice, by the number of the rename.
+  [[nodiscard]] virtual bool may_be_renamed() const { return false; }
+  /// It has this name now, by the rename of this number; takes the name away. Called under the
+  /// catalogue's lock. Requires: may_be_renamed().
+  virtual void set_renamed(std::string& name, std::uint32_t rename) noexcept;
   /// What people call its kind; empty: what name() of its number says.
   [[nodiscard]] virtual std::string_view kind_name() const { return {}; }
   /// What it is made of, in the bytes of its kind (docs/formats/objects.md).

@@ -9,6 +9,22 @@ namespace {
 
 constexpr auto kCreated = static_cast<std::uint8_t>(RedoType::created);
 constexpr auto kDropped = static_cast<std::uint8_t>(RedoType::dropped);
+constexpr auto kRenamed = static_cast<std::uint8_t>(RedoType::renamed);
+
+// Whether the members of a record fit to each other. One of no object says a number alone.
+std::optional<RedoFault> fault_of_renamed(const RenamedRecord& record) {
+  const RedoHead& head = record.head;
+  if (record.rename == 0 || record.rename > kRenamesMax) return RedoFault::count;
+  if (head.object == 0) {
+    const bool bare = record.other == 0 && record.name_bytes == 0 && record.other_bytes == 0;
+    return bare ? std::nullopt : std::optional(RedoFault::object);
+  }
+  if (record.other == head.object) return RedoFault::object;
+  const bool good = record.name_bytes != 0 && record.name_bytes <= wire::kObjectNameBytesMax &&
+                    record.other_bytes <= wire::kObjectNameBytesMax &&
+                    (record.other != 0 || record.other_bytes == 0);
+  return good ? std::nullopt : std::optional(RedoFault::name);
+}
 
 }  // namespace
 
@@ -53,6 +69,24 @@ void write_dropped(std::span<std::byte> to, const DroppedObject& object) noexcep
   RedoWriter(to).part(redo_head(object.kind, object.id, kDropped, sizeof(RedoHead)));
 }
 
+std::size_t renamed_bytes(const RenamedObject& object) {
+  return sizeof(RenamedRecord) + object.name.size() + object.other_name.size();
+}
+
+void write_renamed(std::span<std::byte> to, const RenamedObject& object) noexcept {
+  RenamedRecord record{};
+  record.head = redo_head(object.kind, object.id, kRenamed, renamed_bytes(object));
+  record.rename = object.rename;
+  record.other = object.other;
+  record.name_bytes = static_cast<std::uint16_t>(object.name.size());
+  record.other_bytes = static_cast<std::uint16_t>(object.other_name.size());
+  RedoWriter writer(to);
+  writer.part(record);
+  writer.text(object.name);
+  writer.text(object.other_name);
+  ESPALIER_ASSERT(writer.full());
+}
+
 Result<RedoRoom> reserve_created(RedoSink* sink, const CreatedObject& object) noexcept {
   ESPALIER_ASSERT(object.form.size() <= kFormBytesMax);
   ESPALIER_ASSERT(object.name.size() <= wire::kObjectNameBytesMax);
@@ -74,6 +108,16 @@ Result<RedoRoom> reserve_dropped(RedoSink* sink) noexcept {
 std::uint64_t finish_dropped(RedoRoom& room, const DroppedObject& dropped) noexcept {
   if (!room) return 0;
   write_dropped(room.bytes(), dropped);
+  return room.hand_over();
+}
+
+Result<RedoRoom> reserve_renamed(RedoSink* sink, const RenamedObject& object) noexcept {
+  return RedoRoom::reserve(sink, renamed_bytes(object));
+}
+
+std::uint64_t finish_renamed(RedoRoom& room, const RenamedObject& renamed) noexcept {
+  if (!room) return 0;
+  write_renamed(room.bytes(), renamed);
   return room.hand_over();
 }
 
@@ -107,6 +151,23 @@ Result<DroppedObject> read_dropped(std::string_view record) {
   if (head->object == 0) return corrupt(RedoFault::object);
   if (record.size() != sizeof *head) return corrupt(RedoFault::bytes);
   return DroppedObject{static_cast<ObjectKind>(head->kind), head->object};
+}
+
+Result<RenamedObject> read_renamed(std::string_view record) {
+  const auto head = read_redo_head(record);
+  if (!head) return std::unexpected(head.error());
+  if (head->type != kRenamed) return corrupt(RedoFault::type);
+  wire::PayloadReader reader(record);
+  const auto fields = reader.take<RenamedRecord>();
+  if (!reader.good()) return corrupt(RedoFault::too_short);
+  if (fields.reserved != 0) return corrupt(RedoFault::reserved);
+  if (const auto fault = fault_of_renamed(fields)) return corrupt(*fault);
+  RenamedObject renamed{static_cast<ObjectKind>(head->kind), head->object, fields.rename,
+                        fields.other};
+  renamed.name = reader.text(fields.name_bytes);
+  renamed.other_name = reader.text(fields.other_bytes);
+  if (!reader.complete()) return corrupt(RedoFault::bytes);
+  return renamed;
 }
 
 }  // namespace espalier::catalog

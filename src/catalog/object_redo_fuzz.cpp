@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as records of objects that were made or dropped, and of clients: what is read
-// lies within them, and written again it is the same bytes.
+// Arbitrary bytes as records of objects that were made, dropped or renamed, and of clients: what is
+// read lies within them, and written again it is the same bytes.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -34,6 +34,9 @@ void run(const std::uint8_t* data, std::size_t size) {
   } else if (const auto dropped = read_dropped(record)) {
     RedoRoom room = *reserve_dropped(&sink);
     finish_dropped(room, *dropped);
+  } else if (const auto renamed = read_renamed(record)) {
+    RedoRoom room = *reserve_renamed(&sink, *renamed);
+    finish_renamed(room, *renamed);
   } else {
     want(created.error().code == Code::corrupt, "another error than corrupt");
     want(!text_of(static_cast<RedoFault>(created.error().detail)).empty(), "a fault without words");

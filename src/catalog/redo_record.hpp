@@ -45,6 +45,7 @@ enum class RedoType : std::uint8_t {
   dropped = 2,
   transaction = 3,  // records of several objects: catalog/transaction_record.hpp
   client = 4,       // of no object: catalog/client_record.hpp
+  renamed = 5,
 };
 inline constexpr std::uint8_t kOwnRedoTypes = 16;
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "chain/etcd_membership.hpp"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cctype>
-#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
@@ -17,7 +14,6 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kAnswerBytesMax = std::size_t{256} << 10;
 constexpr std::size_t kEndpointsMax = 16;
 constexpr std::string_view kScheme = "etcd://";
 constexpr std::string_view kDigits =
@@ -63,48 +59,6 @@ const std::string* text_at(const json& object, const char* name) {
   return at != object.end() ? at->get_ptr<const json::string_t*>() : nullptr;
 }
 
-extern "C" std::size_t espalier_take_answer(char* bytes, std::size_t size, std::size_t count,
-                                            void* into) {
-  auto& answer = *static_cast<std::string*>(into);
-  if (answer.size() + size * count > kAnswerBytesMax) return 0;
-  answer.append(bytes, size * count);
-  return size * count;
-}
-
-struct EndEasy {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-};
-struct EndList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-
-/// One request to one endpoint. Errors: why there is no answer.
-std::expected<std::string, std::string> post_to(const std::string& url, const std::string& body) {
-  static const CURLcode ready = curl_global_init(CURL_GLOBAL_DEFAULT);
-  const std::unique_ptr<CURL, EndEasy> easy(ready == CURLE_OK ? curl_easy_init() : nullptr);
-  const std::unique_ptr<curl_slist, EndList> headers(
-      curl_slist_append(nullptr, "Content-Type: application/json"));
-  if (!easy || !headers) return std::unexpected("libcurl does not begin");
-  std::string answer;
-  CURL* const request = easy.get();
-  curl_easy_setopt(request, CURLOPT_URL, url.c_str());
-  curl_easy_setopt(request, CURLOPT_PROTOCOLS_STR, "http");
-  curl_easy_setopt(request, CURLOPT_PROXY, "");
-  curl_easy_setopt(request, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(request, CURLOPT_TIMEOUT_MS, EtcdMembership::kRequestMs);
-  curl_easy_setopt(request, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(request, CURLOPT_POSTFIELDS, body.c_str());
-  curl_easy_setopt(request, CURLOPT_POSTFIELDSIZE, static_cast<long>(body.size()));
-  curl_easy_setopt(request, CURLOPT_WRITEFUNCTION, espalier_take_answer);
-  curl_easy_setopt(request, CURLOPT_WRITEDATA, &answer);
-  const CURLcode done = curl_easy_perform(request);
-  if (done != CURLE_OK) return std::unexpected(curl_easy_strerror(done));
-  long status = 0;
-  curl_easy_getinfo(request, CURLINFO_RESPONSE_CODE, &status);
-  if (status != 200) return std::unexpected("it answers with status " + std::to_string(status));
-  return answer;
-}
-
 bool is_key_letter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '/' ||
          c == '.';
@@ -147,24 +101,9 @@ std::expected<EtcdPlace, std::string> parse_etcd_place(std::string_view text) {
   return place;
 }
 
-std::expected<std::string, std::string> EtcdMembership::post(std::string_view path,
-                                                             const std::string& body) {
-  std::string why;
-  for (std::size_t i = 0; i < place_.endpoints.size(); ++i) {
-    const std::size_t at = (first_ + i) % place_.endpoints.size();
-    auto answer = post_to("http://" + place_.endpoints[at] + std::string(path), body);
-    if (answer) {
-      first_ = at;
-      return answer;
-    }
-    why = "etcd at " + place_.endpoints[at] + ": " + answer.error();
-  }
-  return std::unexpected(std::move(why));
-}
-
 std::expected<std::optional<EtcdMembership::Found>, std::string> EtcdMembership::find() {
-  const json request = {{"key", in_base64(place_.key)}};
-  const auto answer = post("/v3/kv/range", request.dump());
+  const json request = {{"key", in_base64(key_)}};
+  const auto answer = gateway_.post("/v3/kv/range", request.dump());
   if (!answer) return std::unexpected(answer.error());
   const json found = json::parse(*answer, nullptr, false);
   if (!found.is_object() || !found.contains("header")) {
@@ -178,7 +117,7 @@ std::expected<std::optional<EtcdMembership::Found>, std::string> EtcdMembership:
   const auto text = value != nullptr ? of_base64(*value) : std::nullopt;
   if (!text || revision == nullptr) return std::unexpected("etcd answers what no etcd does");
   auto view = parse_view(*text);
-  if (!view) return std::unexpected("the key '" + place_.key + "' has no chain: " + view.error());
+  if (!view) return std::unexpected("the key '" + key_ + "' has no chain: " + view.error());
   return Found{std::move(*view), *revision};
 }
 
@@ -197,7 +136,7 @@ std::expected<bool, std::string> EtcdMembership::replace(const View& next) {
       *found ? (*found)->view.chain == next.chain && (*found)->view.epoch + 1 == next.epoch
              : next.epoch == 1;
   if (!goes_on) return false;
-  const std::string key = in_base64(place_.key);
+  const std::string key = in_base64(key_);
   json compare = {{"key", key}, {"result", "EQUAL"}};
   if (*found) {
     compare["target"] = "MOD";
@@ -208,7 +147,7 @@ std::expected<bool, std::string> EtcdMembership::replace(const View& next) {
   }
   const json put = {{"request_put", {{"key", key}, {"value", in_base64(print(next))}}}};
   const json request = {{"compare", json::array({compare})}, {"success", json::array({put})}};
-  const auto answer = post("/v3/kv/txn", request.dump());
+  const auto answer = gateway_.post("/v3/kv/txn", request.dump());
   if (!answer) return std::unexpected(answer.error());
   const json done = json::parse(*answer, nullptr, false);
   if (!done.is_object() || !done.contains("header")) {

@@ -1,18 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain in etcd, for members on several machines: a key whose value is the text of a view, asked
-// for by etcd's JSON gateway. A leader that was stopped keeps its connections open, so each request
-// has a deadline, a connection of its own, and then goes to the next endpoint.
+// A chain in etcd, for members on several machines: a key whose value is the text of a view.
 //
 // Thread: as Membership.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <expected>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "chain/etcd_gateway.hpp"
 #include "chain/membership.hpp"
 
 namespace espalier::chain {
@@ -27,10 +24,8 @@ struct EtcdPlace {
 
 class EtcdMembership final : public Membership {
  public:
-  /// One request to one endpoint.
-  static constexpr long kRequestMs = 500;
-
-  explicit EtcdMembership(EtcdPlace place) : place_(std::move(place)) {}
+  explicit EtcdMembership(EtcdPlace place, EtcdAccess access = {})
+      : key_(std::move(place.key)), gateway_(std::move(place.endpoints), std::move(access)) {}
 
   [[nodiscard]] std::expected<std::optional<View>, std::string> read() override;
   [[nodiscard]] std::expected<bool, std::string> replace(const View& next) override;
@@ -42,11 +37,9 @@ class EtcdMembership final : public Membership {
     std::string revision;
   };
   [[nodiscard]] std::expected<std::optional<Found>, std::string> find();
-  [[nodiscard]] std::expected<std::string, std::string> post(std::string_view path,
-                                                             const std::string& body);
 
-  const EtcdPlace place_;
-  std::size_t first_ = 0;  // the endpoint that answered last
+  const std::string key_;
+  EtcdGateway gateway_;
 };
 
 }  // namespace espalier::chain

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
+#include "base/testing/seeds.hpp"
 #include "chain/testing/chain_world.hpp"
 
 namespace espalier::chain {
@@ -362,26 +363,34 @@ TEST(ChainMember, AMemberBehindOneThatHasMoreDoesNotServe) {
   EXPECT_FALSE(head.append_due(kSecondNs));
 }
 
-/// Seeds from the environment's on.
-void expect_good_worlds(std::uint64_t count, const WorldTerms& terms) {
+/// Worlds from the environment's seed on, until in enough of them members were left out and joined.
+void expect_good_worlds(std::uint64_t usually, const WorldTerms& terms) {
+  base::Seeds seeds(usually);
   const std::uint64_t first = base::seed_from_environment(1);
   std::uint64_t acknowledged = 0;
   std::uint64_t reads = 0;
   std::uint64_t epochs = 0;
   std::uint64_t joined = 0;
-  for (std::uint64_t seed = first; seed < first + count; ++seed) {
+  const auto all_happened = [&] {
+    const std::uint64_t count = seeds.ended();
+    return epochs > count + count / 4 && joined > count / 4;
+  };
+  while (seeds.more(all_happened())) {
+    const std::uint64_t seed = first + seeds.ended();
     const WorldResult result = run_world(seed, terms);
     ASSERT_EQ(result.wrong, "") << "seed " << seed;
     acknowledged += result.acknowledged;
     reads += result.reads;
     epochs += result.epochs;
     joined += result.joined;
+    seeds.done();
   }
   // Of worlds in which nothing happens nothing is proven.
-  EXPECT_GT(acknowledged, 100 * count);
-  EXPECT_GT(reads, 50 * count);
-  EXPECT_GT(epochs, count + count / 4);
-  EXPECT_GT(joined, count / 4);
+  EXPECT_GT(acknowledged, 100 * seeds.ended());
+  EXPECT_GT(reads, 50 * seeds.ended());
+  EXPECT_TRUE(all_happened()) << epochs << " epochs, " << joined << " joined";
+  seeds.report("epochs", epochs);
+  seeds.report("joined", joined);
 }
 
 TEST(ChainWorld, NothingIsLostOrSeenLessOfInChainsOfTwo) {

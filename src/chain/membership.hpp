@@ -32,8 +32,9 @@ class Membership {
   Membership() = default;
 };
 
-/// The membership at a place: the path of a file, or etcd://HOST:PORT,HOST:PORT/KEY. Nothing is
-/// asked yet. Errors: a sentence for people.
+/// The membership at a place: the path of a file, or etcd://HOST:PORT,HOST:PORT/KEY, asked as the
+/// file says that ESPALIER_ETCD_FILE names (chain/etcd_access.hpp). Nothing is asked yet. Errors: a
+/// sentence for people.
 [[nodiscard]] std::expected<std::unique_ptr<Membership>, std::string> open_membership(
     const std::string& place);
 

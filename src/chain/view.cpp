@@ -120,6 +120,17 @@ View View::with_joined() const {
   return next;
 }
 
+View View::restored(MemberEntry member) const {
+  View next = again();
+  next.members.clear();
+  next.joining.reset();
+  next.members.push_back(std::move(member));
+  next.whole = true;  // nobody begins with an empty folder any more
+  const std::uint32_t highest = std::max(given, highest_number(*this));
+  if (highest > highest_number(next)) next.given = highest;
+  return next;
+}
+
 View View::again() const {
   View next = *this;
   ++next.epoch;

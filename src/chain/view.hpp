@@ -48,6 +48,8 @@ struct View {
   [[nodiscard]] View with_joining(std::string name, std::string address) const;
   /// The next view, in which who joins is the tail. Requires: one does.
   [[nodiscard]] View with_joined() const;
+  /// The next view, of one member alone that was left out: what it holds is the chain from then on.
+  [[nodiscard]] View restored(MemberEntry member) const;
   /// The next view, which is like this one.
   [[nodiscard]] View again() const;
   friend bool operator==(const View&, const View&) = default;

@@ -145,4 +145,18 @@ Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind) {
   return {};
 }
 
+Result<void> rename(Channel& channel, std::string_view name, std::string_view to, ObjectKind kind,
+                    Displaced displaced) {
+  if (channel.is_copy()) return fail(Code::forked);
+  if (catalog::Catalog* const own = channel.own_objects()) {
+    const auto renamed = own->rename(name, to, kind, displaced);
+    if (auto durable = catalog::await_objects(*own); !durable) return durable;
+    if (!renamed) return std::unexpected(renamed.error());
+    return {};
+  }
+  const auto renamed = ask(channel, object_calls::rename(name, to, kind, displaced));
+  if (!renamed) return std::unexpected(renamed.error());
+  return {};
+}
+
 }  // namespace espalier::channel

@@ -92,4 +92,9 @@ Result<wire::SampledObjects> samples(Channel& channel, const wire::SamplesWanted
 /// Requires: of objects of this process, no map, which its store drops (StoreImpl::drop_map).
 Result<void> drop(Channel& channel, std::string_view name, ObjectKind kind);
 
+/// Gives an object another name, in one step. Errors: as catalog::Catalog::rename(); as
+/// Channel::ask.
+Result<void> rename(Channel& channel, std::string_view name, std::string_view to, ObjectKind kind,
+                    Displaced displaced);
+
 }  // namespace espalier::channel

@@ -9,6 +9,7 @@
 #include "channel/rings/remote_sessions.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "kinds/map/calls.hpp"
+#include "kinds/map/client/datagram_caller.hpp"
 #include "kinds/map/client/opened_map.hpp"
 #include "kinds/map/client/remote_map.hpp"
 #include "kinds/map/map_forms.hpp"
@@ -37,7 +38,12 @@ Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& addre
   // So that an address that leads nowhere is told now, and so is a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
-  if (options.access != Access::rpc) {
+  if (sessions->asks_by_datagrams()) {
+    auto& datagrams = (*session)->parts.of<DatagramCaller>();
+    const auto opened = datagrams.open((*session)->requests, (*session)->rings->connection());
+    if (!opened) return std::unexpected(opened.error());
+  }
+  if (sessions->reads_alone()) {
     const auto reads = (*session)->rings->connection().open_beside(wire::LinkWay::reads);
     if (!reads) return std::unexpected(reads.error());
   }

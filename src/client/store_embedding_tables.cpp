@@ -36,4 +36,13 @@ Result<void> Store::drop_embedding_table(std::string_view name) {
       *impl_, [&] { return channel::drop(*impl_->channel(), name, ObjectKind::embedding); });
 }
 
+Result<void> Store::rename_embedding_table(std::string_view name, std::string_view to,
+                                           Displaced displaced) {
+  if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
+  if (!catalog::Catalog::is_name(to) || to == name) return fail(Code::invalid_argument);
+  return client::call(*impl_, [&] {
+    return channel::rename(*impl_->channel(), name, to, ObjectKind::embedding, displaced);
+  });
+}
+
 }  // namespace espalier

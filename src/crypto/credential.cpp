@@ -31,12 +31,13 @@ std::string_view name(Role role) {
     case Role::write: return "write";
     case Role::admin: return "admin";
     case Role::peer: return "peer";
+    case Role::replica: return "replica";
   }
   return "";
 }
 
 std::optional<Role> role_of(std::string_view text) {
-  for (const Role role : {Role::read, Role::write, Role::admin, Role::peer}) {
+  for (const Role role : {Role::read, Role::write, Role::admin, Role::peer, Role::replica}) {
     if (text == name(role)) return role;
   }
   return std::nullopt;
@@ -63,7 +64,7 @@ std::expected<std::optional<Credential>, CredentialFault> parse_credential(std::
   Credential read;
   read.name = who;
   const auto role = role_of(take_word(line));
-  if (!role) return fault("behind the name stands a role: read, write, admin or peer");
+  if (!role) return fault("behind the name stands a role: read, write, admin, peer or replica");
   read.role = *role;
   if (!parse_hex(take_word(line), secret)) {
     secret = {};

@@ -4,8 +4,9 @@
 //     name role secret [names]
 //
 // with words apart by blanks. `name` is 1 to 32 letters, digits, '.', '-' and '_'; `role` is read,
-// write, admin or peer; `secret` is 64 hexadecimal digits, which are 32 bytes that were drawn;
-// `names` is the beginning of names of objects and a star, such as orders/*, and none means all.
+// write, admin, peer or replica; `secret` is 64 hexadecimal digits, which are 32 bytes that were
+// drawn; `names` is the beginning of names of objects and a star, such as orders/*, and none means
+// all.
 //
 // Thread: any.
 #pragma once
@@ -25,7 +26,7 @@ using SecretBytes = std::array<std::byte, kSecretBytes>;
 inline constexpr std::size_t kCredentialNameBytesMax = 32;
 inline constexpr std::size_t kPrefixBytesMax = 255;
 
-enum class Role : std::uint8_t { read = 1, write = 2, admin = 3, peer = 8 };
+enum class Role : std::uint8_t { read = 1, write = 2, admin = 3, peer = 8, replica = 9 };
 /// Empty: of no role.
 [[nodiscard]] std::string_view name(Role role);
 [[nodiscard]] std::optional<Role> role_of(std::string_view text);

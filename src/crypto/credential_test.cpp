@@ -51,7 +51,7 @@ TEST(Credential, SaysWhatIsWrongAndNothingOfTheSecret) {
     EXPECT_EQ(words.find(kDigits.substr(0, 8)), std::string::npos) << words;
     return words;
   };
-  EXPECT_THAT(fault("shop"), HasSubstr("a role: read, write, admin or peer"));
+  EXPECT_THAT(fault("shop"), HasSubstr("a role: read, write, admin, peer or replica"));
   EXPECT_THAT(fault("shop Admin " + kDigits), HasSubstr("a role"));
   EXPECT_THAT(fault("sh/op admin " + kDigits), HasSubstr("a name has"));
   EXPECT_THAT(fault(std::string(33, 'a') + " admin " + kDigits), HasSubstr("a name has"));

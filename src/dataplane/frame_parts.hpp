@@ -23,6 +23,7 @@ struct Datagram {
 };
 
 inline std::uint8_t load8(const std::byte* at) { return std::to_integer<std::uint8_t>(*at); }
+inline constexpr std::size_t kIpv4Checksum = 10;  // its place in the header
 inline std::uint16_t load16(const std::byte* at) { return base::load_be<std::uint16_t>(at); }
 inline bool is_v6(const Datagram& datagram) { return load8(datagram.ip) >> 4 == 6; }
 

@@ -14,7 +14,6 @@ using wire::kUdpBytes;
 using wire::roce::kReadRequestBytes;
 
 constexpr std::size_t kCarriedBytes = kUdpBytes + kShimBytes + kReadRequestBytes;
-constexpr std::size_t kIpv4Checksum = 10;  // its place
 
 // The sum of 16-bit words, in which 2^16 counts as 1 [RFC 1071].
 std::uint16_t folded(std::uint32_t sum) {

@@ -31,6 +31,12 @@ std::optional<Error> Access::denied(const Offload& offload, std::string_view key
   return *may ? std::nullopt : std::optional(kOtherNames);
 }
 
+std::optional<Error> Access::denied_second(const Offload& offload, std::string_view payload) const {
+  if (prefix_.empty() || offload.second_name == 0) return std::nullopt;
+  const std::string_view name = wire::second_name_in(offload, payload);
+  return may_name(name) ? std::nullopt : std::optional(kOtherNames);
+}
+
 std::optional<Error> Access::denied_at_device(const Offload& offload, std::string_view key) const {
   if (auto error = denied_by_role(offload)) return error;
   if (prefix_.empty()) return std::nullopt;
@@ -50,6 +56,11 @@ void Access::remember(std::uint32_t id) {
 }
 
 std::optional<bool> Access::may_use(std::uint32_t id, const catalog::Catalog& catalog) {
+  // What is found below has its name by these renames, or by a later one.
+  if (const std::uint32_t renames = catalog.renames(); renames != renames_) {
+    remembered_.clear();
+    renames_ = renames;
+  }
   if (const auto known = remembered_.find(id); known != remembered_.end()) return known->second;
   const auto entry = catalog.find_any(id);
   if (entry == nullptr) return std::nullopt;
@@ -64,6 +75,7 @@ std::string_view name(Right role) {
     case Right::write: return "write";
     case Right::admin: return "admin";
     case Right::peer: return "peer";
+    case Right::replica: return "replica";
   }
   return "";
 }

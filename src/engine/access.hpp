@@ -7,7 +7,8 @@
 // for the node's numbers.
 //
 // Objects are asked for by numbers, which anybody can guess; so it is the number that is checked,
-// each time. What was found is kept, for a number never names another object later.
+// each time. What was found is kept, for a number never names another object later, until an object
+// is renamed.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -61,6 +62,9 @@ class Access {
   /// the id, of which there is no object). Cost: for a new id, the catalogue's lock.
   [[nodiscard]] std::optional<Error> denied(const Offload& offload, std::string_view key,
                                             std::uint32_t id, const catalog::Catalog& catalog);
+  /// The same of the second object that a request names in its payload.
+  [[nodiscard]] std::optional<Error> denied_second(const Offload& offload,
+                                                   std::string_view payload) const;
   /// The same on a device, which knows no names of its host's objects: what is asked for by its
   /// number is let pass, for the host to check.
   [[nodiscard]] std::optional<Error> denied_at_device(const Offload& offload,
@@ -71,7 +75,8 @@ class Access {
     const auto known = remembered_.find(id);
     return known != remembered_.end() && known->second;
   }
-  /// The peer that knows the object's name has found that it may use it.
+  /// The peer that knows the object's name has found that it may use it. Of kinds that keep their
+  /// names, for here no rename is heard of.
   void remember(std::uint32_t id);
 
  private:
@@ -90,6 +95,7 @@ class Access {
   std::string who_;
   std::string prefix_;
   std::unordered_map<std::uint32_t, bool> remembered_;  // whether an id's name begins so
+  std::uint32_t renames_ = 0;                           // since the last of these
 };
 
 /// How a role is called; empty: none.

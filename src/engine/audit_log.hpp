@@ -42,6 +42,7 @@ struct AuditRecord {
   std::string via;             ///< the device that relays; empty: none does
   std::string address;         ///< where it, or that device, comes from
   std::string object;          ///< a name, any bytes; "#7": a number; empty: it concerns none
+  std::string to;              ///< the name of the second object that it concerns; or empty
   Error outcome;               ///< Code::invalid: done
   std::uint64_t left_out = 0;  ///< records before this one that were not kept
 };

@@ -54,11 +54,11 @@ bool TakenNumbers::take(std::uint64_t number) {
 }
 
 Result<wire::DatagramOffer> DatagramSessions::open(Connection& connection, std::uint32_t ring,
-                                                  const crypto::SecretBytes* proven) {
+                                                   const crypto::SecretBytes* proven) {
   OwnSessions& own = connection.parts.of<OwnSessions>(*this);
   wire::DatagramOffer offer{};
-  std::ranges::copy(port_.address, reinterpret_cast<std::byte*>(offer.address));
-  offer.port = port_.port;
+  std::ranges::copy(port_.ip.gid(), offer.address);
+  offer.port = port_.udp_port;
   if (auto drawn = crypto::draw_bytes(std::as_writable_bytes(std::span(&offer.session, 1)));
       !drawn) {
     return std::unexpected(drawn.error());
@@ -107,9 +107,10 @@ std::size_t DatagramSessions::size() const {
 
 Result<std::array<std::byte, wire::kChallengeBytes>> DatagramSessions::challenge(
     const DatagramSession& session, const DatagramSource& source) const {
+  const auto address = source.ip.gid();
   const auto digest = crypto::hmac_sha256(
-      own_, {std::as_bytes(std::span(&session.number, 1)), std::span(source.address),
-             std::as_bytes(std::span(&source.port, 1))});
+      own_, {std::as_bytes(std::span(&session.number, 1)), std::as_bytes(std::span(address)),
+             std::as_bytes(std::span(&source.udp_port, 1))});
   if (!digest) return std::unexpected(digest.error());
   std::array<std::byte, wire::kChallengeBytes> challenge;
   std::copy_n(digest->begin(), challenge.size(), challenge.begin());

@@ -8,10 +8,12 @@
 // - A number below one that was seen kSeenNumbers ago is taken for none, and one is taken
 //   kRepeatsMax times at most: so what a datagram costs, and what it has sent to the address that
 //   was proved, is bounded however often it is replayed.
+// - A session has more of the reader's time, or more challenges sent, than its rates say.
 //
 // Thread: any; of one session all but its end one thread at a time, the reader of datagrams.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -22,6 +24,7 @@
 #include "crypto/secret_pool.hpp"
 #include "engine/access.hpp"
 #include "engine/node_parts.hpp"
+#include "fabric/roce/port.hpp"
 #include "wire/datagram.hpp"
 
 namespace espalier::offload {
@@ -29,12 +32,7 @@ namespace espalier::offload {
 class Connection;
 
 /// Where a datagram came from.
-struct DatagramSource {
-  std::array<std::byte, 4> address{};  // IPv4
-  std::uint16_t port = 0;
-
-  friend bool operator==(const DatagramSource&, const DatagramSource&) = default;
-};
+using DatagramSource = fabric::roce::PortAddress;
 
 /// How often each of the newest numbers of a session was taken.
 class TakenNumbers {
@@ -52,13 +50,41 @@ class TakenNumbers {
   std::array<std::uint8_t, kSeenNumbers> times_{};  // by number
 };
 
+/// How often something may be done in the long run, and how often at once.
+class DatagramRate {
+ public:
+  constexpr DatagramRate(std::uint64_t interval_ns, std::uint64_t at_once)
+      : interval_ns_(interval_ns), most_ns_(interval_ns * at_once) {}
+  /// Returns whether it may be done now; then it counts.
+  [[nodiscard]] bool take(std::uint64_t now_ns) {
+    const std::uint64_t next_ns = std::max(taken_until_ns_, now_ns) + interval_ns_;
+    if (next_ns > now_ns + most_ns_) return false;
+    taken_until_ns_ = next_ns;
+    return true;
+  }
+
+ private:
+  std::uint64_t interval_ns_;
+  std::uint64_t most_ns_;
+  std::uint64_t taken_until_ns_ = 0;
+};
+
 struct DatagramSession {
+  /// Of gets: more than one client asks for that has few in flight.
+  static constexpr std::uint64_t kGetIntervalNs = 5'000;
+  static constexpr std::uint64_t kGetsAtOnce = 256;
+  /// Of hellos and proofs: so what is sent to addresses that are not proved is little.
+  static constexpr std::uint64_t kHelloIntervalNs = 50'000'000;
+  static constexpr std::uint64_t kHellosAtOnce = 16;
+
   std::uint64_t number = 0;
   crypto::SecretPool::Slot key;
   Access access;
   TakenNumbers taken;
   bool has_proved = false;
   DatagramSource source;
+  DatagramRate gets{kGetIntervalNs, kGetsAtOnce};
+  DatagramRate hellos{kHelloIntervalNs, kHellosAtOnce};
   std::atomic<bool> over{false};
 };
 
@@ -68,6 +94,7 @@ struct DatagramCounts {
   std::atomic<std::uint64_t> by_ring{0};     ///< gets that were sent to the rings
   std::atomic<std::uint64_t> challenged{0};  ///< hellos
   std::atomic<std::uint64_t> dropped{0};     ///< that were answered nothing
+  std::atomic<std::uint64_t> limited{0};     ///< of those, for their session had sent too many
 };
 
 /// What a node that takes datagrams keeps.
@@ -93,6 +120,8 @@ class DatagramSessions final : public NodePart {
   /// Errors: unsupported.
   [[nodiscard]] Result<std::array<std::byte, wire::kChallengeBytes>> challenge(
       const DatagramSession& session, const DatagramSource& source) const;
+
+  [[nodiscard]] const DatagramSource& port() const { return port_; }
 
   DatagramCounts counts;
 

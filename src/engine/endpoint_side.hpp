@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "crypto/credential.hpp"
 #include "engine/node_parts.hpp"
 #include "fabric/types.hpp"
 
@@ -43,6 +44,8 @@ struct LinkSide {
   EndpointSide& endpoint;
   fabric::Domain domain;         ///< of its queue pairs
   std::uint64_t session_number;  ///< by which operators know it
+  /// That both ends have drawn out of what they have proven to each other; null: nothing was.
+  const crypto::SecretBytes* key = nullptr;
 };
 
 }  // namespace espalier::offload

@@ -45,6 +45,7 @@ Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello
   Session& session = **made;
   session.key = std::move(*slot);
   *session.key = key;
+  session.connection->side->key = &*session.key;
   session.secrets_line = owner.line;
   session.awaited = true;
   session.lost_ns = options_.now_ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on objects of all kinds: listing them, their statistics, and dropping them. What takes
-// time by their number or by the size of one runs on a helper.
+// Offloads on objects of all kinds: listing them, their statistics, dropping and renaming them.
+// What takes time by their number or by the size of one runs on a helper.
 #include <optional>
 #include <string>
 #include <utility>
@@ -20,27 +20,41 @@
 namespace espalier::offload {
 namespace {
 
-struct DropState {
+struct ChangeState {
   std::optional<Result<void>> done;
 };
 
-Next drop(Call& call, const object_calls::Drop& asked) {
-  DropState& state = call.state<DropState>();
+/// Changes the catalogue once, by a helper, which gives back the memory of what is dropped by it if
+/// nothing else holds that. `change(catalog)` is a Result; what it names of the request stays until the call ends.
+template <class Change>
+Next change_objects(Call& call, Change change) {
+  ChangeState& state = call.state<ChangeState>();
   if (!state.done) {
     catalog::Catalog& catalog = call.services().catalog();
     store::DroppedObjects& waiting = call.services().store.dropped;
-    return call.helper_steps([&catalog, &waiting, &state, name = asked.name,
-                              kind = static_cast<ObjectKind>(asked.kind)](StepContext& context) {
+    return call.helper_steps([&catalog, &waiting, &state, change](StepContext& context) {
       if (!state.done) {
-        const auto dropped = catalog.drop(name, kind);
-        state.done = dropped ? Result<void>() : std::unexpected(dropped.error());
+        const auto changed = change(catalog);
+        state.done = changed ? Result<void>() : std::unexpected(changed.error());
       }
-      // Its memory goes back here, if nothing else holds it.
       return free_dropped(waiting, context);
     });
   }
   if (!*state.done) return call.fail(state.done->error());
   return answer(call, wire::Nothing{});
+}
+
+Next drop(Call& call, const object_calls::Drop& asked) {
+  return change_objects(call, [asked](catalog::Catalog& catalog) {
+    return catalog.drop(asked.name, static_cast<ObjectKind>(asked.kind));
+  });
+}
+
+Next rename(Call& call, const object_calls::Rename& asked) {
+  return change_objects(call, [asked](catalog::Catalog& catalog) {
+    return catalog.rename(asked.name, asked.to, static_cast<ObjectKind>(asked.kind),
+                          static_cast<Displaced>(asked.how.displaced));
+  });
 }
 
 struct ListState {
@@ -115,9 +129,9 @@ Next samples(Call& call, const object_calls::Samples& asked) {
   return answer(call, object_calls::Sampled{state.count, state.items});
 }
 
-const Offload kObjectOffloads[] = {serve<object_calls::Drop, drop>(),
-                                   serve<object_calls::List, list>(),
-                                   serve<object_calls::Samples, samples>()};
+const Offload kObjectOffloads[] = {
+    serve<object_calls::Drop, drop>(), serve<object_calls::Rename, rename>(),
+    serve<object_calls::List, list>(), serve<object_calls::Samples, samples>()};
 
 }  // namespace
 

@@ -8,15 +8,6 @@
 #include "base/bytes.hpp"
 
 namespace espalier::offload {
-namespace {
-
-bool is_role(std::uint8_t role) {
-  return role <= static_cast<std::uint8_t>(Right::admin) ||
-         role == static_cast<std::uint8_t>(Right::peer);
-}
-
-}  // namespace
-
 std::string bytes_of(const PrincipalView& principal) {
   const std::string_view name = principal.name.substr(0, wire::kPrincipalNameBytesMax);
   ESPALIER_ASSERT(principal.prefix.size() <= wire::kPrincipalPrefixBytesMax);
@@ -43,7 +34,7 @@ std::optional<PrincipalView> read_principal(std::string_view bytes) {
   wire::PrincipalHeader header{};
   std::memcpy(&header, left.data(), sizeof header);
   left = left.substr(sizeof header, all - wire::kPrincipalBytesMin);
-  const bool good = is_role(header.role) && header.name_bytes >= 1 &&
+  const bool good = wire::is_right(header.role) && header.name_bytes >= 1 &&
                     header.name_bytes <= wire::kPrincipalNameBytesMax &&
                     header.prefix_bytes <= wire::kPrincipalPrefixBytesMax &&
                     left.size() == std::size_t{header.name_bytes} + header.prefix_bytes;

@@ -40,7 +40,8 @@ TEST(Principal, WhatIsNoneIsRefused) {
   };
   EXPECT_TRUE(read_principal(with(0, 3)));
   EXPECT_TRUE(read_principal(with(0, 8)));
-  for (const char none : {char{4}, char{7}, char{9}}) {
+  EXPECT_TRUE(read_principal(with(0, 9)));
+  for (const char none : {char{4}, char{7}, char{10}}) {
     EXPECT_FALSE(read_principal(with(0, none))) << "no such role";
   }
   EXPECT_FALSE(read_principal(with(1, 0)));

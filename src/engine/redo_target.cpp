@@ -38,6 +38,24 @@ Result<void> describe_client(std::string_view record, const TakeEffect& take) {
   return {};
 }
 
+Result<void> describe_renamed(std::string_view record, const TakeEffect& take) {
+  const auto renamed = catalog::read_renamed(record);
+  if (!renamed) return std::unexpected(renamed.error());
+  const catalog::RedoNumber numbers[] = {{"rename", renamed->rename}, {"other", renamed->other}};
+  if (renamed->id == 0) {
+    take({"know_renames", std::nullopt, std::span(numbers).first(1)});
+    return {};
+  }
+  take({"rename", renamed->name, std::span(numbers).first(renamed->other == 0 ? 1 : 2)});
+  if (renamed->other == 0) return {};
+  if (renamed->other_name.empty()) {
+    take({"drop_other", std::nullopt, {}});
+  } else {
+    take({"rename_other", renamed->other_name, {}});
+  }
+  return {};
+}
+
 }  // namespace
 
 const KindRedo* redo_of(ObjectKind objects, std::span<const Kind> own) {
@@ -143,6 +161,9 @@ Result<void> describe_record(std::string_view record, std::span<const Kind> own,
     if (!dropped) return std::unexpected(dropped.error());
     take({"drop", std::nullopt, {}});
     return {};
+  }
+  if (head->type == static_cast<std::uint8_t>(catalog::RedoType::renamed)) {
+    return describe_renamed(record, take);
   }
   if (head->type == static_cast<std::uint8_t>(catalog::RedoType::transaction)) {
     take({"transact", std::nullopt, {}});

@@ -42,6 +42,7 @@ AuditRecord record_of(const Request& request, const Error& outcome,
   if (request.on_behalf()) record.via = request.connection->access.who();
   record.address = request.connection->address;
   record.object = object_of(request, catalog);
+  record.to = wire::second_name_in(*request.offload, request.payload());
   record.outcome = outcome;
   return record;
 }
@@ -67,6 +68,7 @@ bool Scheduler::check_access(Request& request) {
     error = services_.at_device ? own.denied_at_device(*request.offload, request.key())
                                 : own.denied(*request.offload, request.key(), request.header.map,
                                              services_.catalog());
+    if (!error) error = own.denied_second(*request.offload, request.payload());
   } else if (!own.may_at_once(Right::admin)) {
     request.header.ring &= static_cast<std::uint8_t>(~wire::kOnBehalf);
     error = Error{Code::not_permitted, 0, static_cast<std::uint32_t>(Right::admin)};
@@ -78,10 +80,13 @@ bool Scheduler::check_access(Request& request) {
       return false;
     }
     request.header.bytes -= static_cast<std::uint32_t>(principal->bytes());
-    const bool beyond = principal->role == Right::peer && !own.may_at_once(Right::peer);
-    Access access(std::string(principal->name), beyond ? Right::write : principal->role,
+    // What who relays has not itself goes; who may use regions may write besides.
+    const Right less = principal->role == Right::peer ? Right::write : Right::none;
+    const bool beyond = !own.may_at_once(principal->role);
+    Access access(std::string(principal->name), beyond ? less : principal->role,
                   std::string(principal->prefix));
     error = access.denied(*request.offload, request.key(), request.header.map, services_.catalog());
+    if (!error) error = access.denied_second(*request.offload, request.payload());
   }
   return !error || refuse_access(request, *error);
 }

@@ -13,6 +13,7 @@ static_assert(static_cast<int>(crypto::Role::read) == static_cast<int>(Right::re
 static_assert(static_cast<int>(crypto::Role::write) == static_cast<int>(Right::write));
 static_assert(static_cast<int>(crypto::Role::admin) == static_cast<int>(Right::admin));
 static_assert(static_cast<int>(crypto::Role::peer) == static_cast<int>(Right::peer));
+static_assert(static_cast<int>(crypto::Role::replica) == static_cast<int>(Right::replica));
 
 }  // namespace
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a session asks of the node whatever it keeps: the no-op, by which rings are measured, the
-// end of what it has asked for, that it goes on reading the memory, and how far its log is.
+// end of what it has asked for, that it goes on reading the memory, how far its log is, and a
+// session of datagrams.
 #include <optional>
 
 #include "base/clock.hpp"
@@ -8,6 +9,8 @@
 #include "catalog/catalog.hpp"
 #include "catalog/redo_sink.hpp"
 #include "engine/connection.hpp"
+#include "engine/datagram_sessions.hpp"
+#include "engine/endpoint_side.hpp"
 #include "engine/one_sided_host.hpp"
 #include "engine/own_calls.hpp"
 #include "engine/services.hpp"
@@ -57,10 +60,23 @@ Next await_durable(Call& call, const session_calls::AwaitDurable& asked) {
   return answer(call, session_calls::LogState::of(*state.recorded, durable, sink->promise().run));
 }
 
+Next open_datagrams(Call& call, const session_calls::OpenDatagrams&) {
+  auto* const sessions = call.services().parts.find<DatagramSessions>();
+  if (sessions == nullptr) return call.fail({Code::unsupported, 0, 0});
+  Connection& connection = call.connection();
+  // One that is about to end has no key any more, and its answer would go nowhere.
+  if (connection.closing) return call.fail({Code::connection_lost, 0, 0});
+  const crypto::SecretBytes* const key = connection.side ? connection.side->key : nullptr;
+  const auto offer = sessions->open(connection, call.response_ring(), key);
+  if (!offer) return call.fail(offer.error());
+  return answer(call, session_calls::DatagramOffered{*offer});
+}
+
 const Offload kSessionOffloads[] = {serve<session_calls::Noop, noop>(),
                                     serve<session_calls::Cancel, cancel>(),
                                     serve<session_calls::RenewLease, renew_lease>(),
-                                    serve<session_calls::AwaitDurable, await_durable>()};
+                                    serve<session_calls::AwaitDurable, await_durable>(),
+                                    serve<session_calls::OpenDatagrams, open_datagrams>()};
 
 }  // namespace
 

@@ -22,6 +22,7 @@ StoreCopy::StoreCopy(Services& services, std::span<const Kind> own, std::uint64_
     : services_(services), own_(own), sequence_(sequence) {
   catalog::Inventory there = services.catalog().inventory();
   given_ = there.given;
+  renames_ = there.renames;
   given_said_ = given_ == 0 || (!there.entries.empty() && there.entries.back()->id == given_);
   made_ = std::move(there.entries);
   objects_.reserve(made_.size());
@@ -65,7 +66,14 @@ void StoreCopy::add_made(CopyPiece& piece) {
     const auto room = piece.add(catalog::created_bytes(object));
     if (!room.empty()) catalog::write_created(room, object);
   }
-  if (next_made_ < made_.size() || given_said_ || piece.full()) return;
+  if (next_made_ < made_.size() || piece.full()) return;
+  // These names are of so many renames: what the log tells of them is no news.
+  if (const std::uint32_t renames = std::exchange(renames_, 0); renames != 0) {
+    const catalog::RenamedObject names{ObjectKind::map, 0, renames};
+    const auto room = piece.add(catalog::renamed_bytes(names));
+    if (!room.empty()) catalog::write_renamed(room, names);
+  }
+  if (given_said_) return;
   given_said_ = true;
   // The highest id names no object any more, and never will another. Of which kind that one was
   // does not matter.

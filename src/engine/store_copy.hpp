@@ -51,6 +51,7 @@ class StoreCopy {
   const std::span<const Kind> own_;
   std::uint64_t sequence_;
   std::vector<catalog::EntryPointer> made_;      // whose records that they were made are to come
+  std::uint32_t renames_ = 0;                    // 0: there is none, or it is said
   std::vector<catalog::DroppedObject> objects_;  // by their ids, whether they are dropped or not
   std::uint32_t given_ = 0;
   bool given_said_ = false;

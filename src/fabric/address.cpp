@@ -11,6 +11,7 @@
 #include "base/number_text.hpp"
 #include "base/system_error.hpp"
 #include "base/unix_address.hpp"
+#include "fabric/host_name.hpp"
 #include "fabric/memif/port.hpp"
 #include "fabric/number_source.hpp"
 #include "fabric/ofi/endpoint.hpp"
@@ -66,9 +67,9 @@ bool is_link_local(const roce::IpAddress& ip) {
   return ip.is_v6 && ip.bytes[0] == 0xFE && (ip.bytes[1] & 0xC0) == 0x80;
 }
 
-/// HOST[:PORT].
-Result<roce::PortAddress> parse_where(std::string_view text, std::uint16_t default_port,
-                                      std::uint32_t ports_end) {
+/// HOST[:PORT], into the address.
+Result<void> parse_where(std::string_view text, std::uint16_t default_port, std::uint32_t ports_end,
+                         FabricAddress& address) {
   std::string_view host = text;
   std::optional<std::string_view> port;
   const std::size_t colon = text.rfind(':');
@@ -85,16 +86,37 @@ Result<roce::PortAddress> parse_where(std::string_view text, std::uint16_t defau
     host = text.substr(0, colon);
     port = text.substr(colon + 1);
   }
-  const auto ip = parse_host(host);
-  if (!ip) return std::unexpected(ip.error());
-  if (bracketed && !ip->is_v6) return fault(AddressFault::host);
-  roce::PortAddress where{*ip, default_port};
+  address.where = {{}, default_port};
+  if (!bracketed && is_host_name(host)) {
+    address.name = host;
+  } else {
+    const auto ip = parse_host(host);
+    if (!ip) return std::unexpected(ip.error());
+    if (bracketed && !ip->is_v6) return fault(AddressFault::host);
+    address.where.ip = *ip;
+  }
   if (port) {
     const auto number = base::parse_digits<std::uint16_t>(*port);
     if (!number || *number >= ports_end) return fault(AddressFault::port);
-    where.udp_port = *number;
+    address.where.udp_port = *number;
   }
-  return where;
+  return {};
+}
+
+/// HOST:PORT, as the address has it.
+std::string where_of(const FabricAddress& address) {
+  if (address.name.empty()) return roce::to_text(address.where);
+  return address.name + ":" + std::to_string(address.where.udp_port);
+}
+
+/// With the number in place of the name, if it has one. Errors: as look_up().
+Result<FabricAddress> with_number(FabricAddress address, std::optional<bool> is_v6 = {}) {
+  if (address.name.empty()) return address;
+  const auto ip = look_up(address.name, is_v6);
+  if (!ip) return std::unexpected(ip.error());
+  address.name.clear();
+  address.where.ip = *ip;
+  return address;
 }
 
 Result<FabricAddress> parse_roce(std::string_view text) {
@@ -106,9 +128,8 @@ Result<FabricAddress> parse_roce(std::string_view text) {
     address.service = *service;
     text = text.substr(0, slash);
   }
-  const auto where = parse_where(text, wire::roce::kUdpPort, kPortsEnd);
+  const auto where = parse_where(text, wire::roce::kUdpPort, kPortsEnd, address);
   if (!where) return std::unexpected(where.error());
-  address.where = *where;
   return address;
 }
 
@@ -142,10 +163,9 @@ Result<FabricAddress> parse_ofi(std::string_view text) {
       address.provider.find_first_not_of(kLetters) != std::string::npos) {
     return fault(AddressFault::provider);
   }
-  const auto where =
-      parse_where(text.substr(address.provider.size() + 1), ofi::kDefaultPort, kAllPortsEnd);
+  const auto where = parse_where(text.substr(address.provider.size() + 1), ofi::kDefaultPort,
+                                 kAllPortsEnd, address);
   if (!where) return std::unexpected(where.error());
-  address.where = *where;
   return address;
 }
 
@@ -251,7 +271,9 @@ Reach reach_of(const FabricAddress& address) {
     case Transport::roce:
     case Transport::ofi: break;
   }
-  return address.where.ip.is_loopback() ? Reach::machine : Reach::network;
+  // A name may be another machine's tomorrow.
+  const bool is_here = address.name.empty() && address.where.ip.is_loopback();
+  return is_here ? Reach::machine : Reach::network;
 }
 
 std::string_view explain(AddressFault fault) {
@@ -264,8 +286,8 @@ std::string_view explain(AddressFault fault) {
     case AddressFault::path:
       return "Behind shm: and roce+memif: stands the path of a socket, of 1 to 107 bytes.";
     case AddressFault::host:
-      return "HOST is an address such as 192.0.2.1 or 2001:db8::1, in brackets if a port follows; "
-             "names are not looked up.";
+      return "HOST is an address such as 192.0.2.1 or 2001:db8::1, in brackets if a port follows, "
+             "or a name such as node-1.example.org.";
     case AddressFault::any_host: return "HOST is one address of one machine.";
     case AddressFault::port: return "PORT is a number up to 49151, or of ofi up to 65535.";
     case AddressFault::service: return "SERVICE is a number from 1 to 65535.";
@@ -293,8 +315,16 @@ std::string_view explain(const Error& error) {
     const std::string_view by_xdp = xdp::explain(static_cast<xdp::Unsupported>(error.detail));
     return by_xdp.empty() ? ofi::explain(static_cast<ofi::Unsupported>(error.detail)) : by_xdp;
   }
+  if (error == Error{Code::system, 0, ENXIO}) {
+    return "The name has no address just now, as this machine's resolver says ('getent ahosts "
+           "NAME' asks it).";
+  }
   if (error.code != Code::invalid_argument) return {};
   return explain(static_cast<AddressFault>(error.detail));
+}
+
+bool is_of_one_machine(const roce::IpAddress& ip) {
+  return !is_mapped(ip) && !stands_for_many(ip) && !is_link_local(ip);
 }
 
 Result<roce::IpAddress> parse_host(std::string_view text) {
@@ -309,6 +339,15 @@ Result<roce::IpAddress> parse_host(std::string_view text) {
   if (stands_for_many(parsed->ip)) return fault(AddressFault::any_host);
   if (is_link_local(parsed->ip)) return fault(AddressFault::link_local);
   return parsed->ip;
+}
+
+Result<roce::PortAddress> parse_host_port(std::string_view text, std::uint16_t default_port) {
+  FabricAddress address;
+  if (auto read = parse_where(text, default_port, kAllPortsEnd, address); !read) {
+    return std::unexpected(read.error());
+  }
+  if (!address.name.empty()) return fault(AddressFault::host);
+  return address.where;
 }
 
 Result<FabricAddress> parse(std::string_view text) {
@@ -326,14 +365,14 @@ Result<FabricAddress> parse(std::string_view text) {
 std::string to_text(const FabricAddress& address) {
   if (address.transport == FabricAddress::Transport::shm) return std::string(kShm) + address.path;
   if (address.transport == FabricAddress::Transport::ofi) {
-    return std::string(kOfi) + address.provider + "/" + roce::to_text(address.where);
+    return std::string(kOfi) + address.provider + "/" + where_of(address);
   }
   if (address.transport == FabricAddress::Transport::memif) {
     const std::string link = address.link ? ",link=" + std::to_string(*address.link) : "";
     return std::string(kMemif) + address.path + link +
            ",service=" + std::to_string(address.service);
   }
-  const std::string where = roce::to_text(address.where) + "/" + std::to_string(address.service);
+  const std::string where = where_of(address) + "/" + std::to_string(address.service);
   if (address.transport == FabricAddress::Transport::xdp) {
     return std::string(kXdp) + address.interface + "/" + where;
   }
@@ -354,8 +393,11 @@ Result<Listening> listen_by_ofi(Listening made, std::shared_ptr<RegionTable> reg
 
 }  // namespace
 
-Result<Listening> open_for_listening(const FabricAddress& address,
+Result<Listening> open_for_listening(const FabricAddress& written,
                                      std::shared_ptr<RegionTable> regions) {
+  const auto known = with_number(written);
+  if (!known) return std::unexpected(known.error());
+  const FabricAddress& address = *known;
   Listening made{nullptr, address};
   std::string where = address.path;
   if (address.transport == FabricAddress::Transport::shm) {
@@ -385,9 +427,12 @@ Result<Listening> open_for_listening(const FabricAddress& address,
   return made;
 }
 
-Result<Connecting> open_for_connecting(const FabricAddress& target,
+Result<Connecting> open_for_connecting(const FabricAddress& written,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local) {
+  const auto known = with_number(written, local ? std::optional(local->is_v6) : std::nullopt);
+  if (!known) return std::unexpected(known.error());
+  const FabricAddress& target = *known;
   if (target.transport == FabricAddress::Transport::shm) {
     auto opened = shm::open(std::move(regions), target.server_user);
     if (!opened) return std::unexpected(opened.error());

@@ -9,11 +9,11 @@
 //                                   RoCEv2 over AF_XDP: frames through a network interface
 //     ofi://PROVIDER/HOST[:PORT]    connections of libfabric's
 //
-// HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it; names are not looked
-// up. PORT is 4791, or of `ofi` 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1
-// to 65535, is 1 unless given. PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255,
-// is one that is free unless given: of those who connect to a PATH, each has another one, and who
-// listens has them all.
+// HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it, or a name, which is
+// looked up each time that an endpoint is opened (fabric/host_name.hpp). PORT is 4791, or of `ofi`
+// 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1 to 65535, is 1 unless given.
+// PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255, is one that is free unless
+// given: of those who connect to a PATH, each has another one, and who listens has them all.
 // INTERFACE is one of the machine on which the address is used, with HOST as its own address to
 // listen; to connect, it is what leads to HOST. So, if interfaces are called alike, one text tells
 // a server where to listen, and its clients whom to ask. Which IP addresses the ends of a link
@@ -42,6 +42,7 @@ struct FabricAddress {
   /// part of the text.
   std::optional<std::uint32_t> server_user{};
   roce::PortAddress where;            // roce, xdp, ofi; port 0: any that is free
+  std::string name{};                 // of the machine, in place of where.ip; empty: none
   std::optional<std::uint32_t> link;  // memif; nothing: any that is free
   std::uint16_t service = 1;
   std::string provider;   // ofi
@@ -62,7 +63,7 @@ enum class AddressFault : std::uint32_t {
   none = 0,
   scheme = 1,      // none of the forms
   path = 2,        // empty, longer than that of a socket, or with a zero byte
-  host = 3,        // no address of IPv4 or IPv6
+  host = 3,        // no address of IPv4 or IPv6, and no name
   any_host = 4,    // stands for all addresses of a machine, or for many machines
   port = 5,        // no port; of roce no number below 49152: those above are what cards send from
   service = 6,     // no number from 1 to 65535
@@ -87,10 +88,11 @@ struct Listening {
   std::unique_ptr<Endpoint> endpoint;
   FabricAddress address;  // with the port that was taken
 };
-/// Opens an endpoint that listens. Errors: already_exists (somebody listens there),
-/// invalid_argument (no path of a socket), unsupported (detail: an ofi::Unsupported or an
-/// xdp::Unsupported), system (ENODEV: there is no such interface; EADDRNOTAVAIL: that is no address
-/// of it).
+/// Opens an endpoint that listens; waits for the resolver where the address has a name, as
+/// open_for_connecting() does. Errors: already_exists (somebody listens there), invalid_argument
+/// (no path of a socket), unsupported (detail: an ofi::Unsupported or an xdp::Unsupported), system
+/// (ENODEV: there is no such interface; EADDRNOTAVAIL: that is no address of it; ENXIO: as
+/// look_up()).
 Result<Listening> open_for_listening(const FabricAddress& address,
                                      std::shared_ptr<RegionTable> regions);
 
@@ -106,12 +108,17 @@ struct Connecting {
 /// not_permitted (detail 7: another user's process listens at a path of memif or shm where anybody
 /// could have been first; of shm, connect()),
 /// too_many_participants (no link of memif is free), system (ENETUNREACH: no way there; ENODEV: no
-/// such interface; EADDRNOTAVAIL: `local` is not of this machine).
+/// such interface; EADDRNOTAVAIL: `local` is not of this machine; ENXIO: as look_up()).
 Result<Connecting> open_for_connecting(const FabricAddress& target,
                                        std::shared_ptr<RegionTable> regions,
                                        const std::optional<roce::IpAddress>& local = {});
 
 /// An address of IPv4 or IPv6 that one machine can have. Errors: as parse().
 Result<roce::IpAddress> parse_host(std::string_view text);
+/// Whether it is one: it does not stand for many, nor mean nothing without an interface.
+[[nodiscard]] bool is_of_one_machine(const roce::IpAddress& ip);
+/// HOST or HOST:PORT, the host of IPv6 in brackets where a port follows; no name. Errors: as
+/// parse().
+Result<roce::PortAddress> parse_host_port(std::string_view text, std::uint16_t default_port);
 
 }  // namespace espalier::fabric

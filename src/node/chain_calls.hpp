@@ -28,7 +28,8 @@ struct Say {
       .id = kSay,
       .name = "chain_say",
       .summary = "tells a member of a chain something; answers what that says",
-      .right = wire::Right::peer,
+      .right = wire::Right::replica,
+      .object = wire::Names::all,
       .changes = true};
   using Reply = Said;
 
@@ -53,7 +54,7 @@ struct Status {
       .id = kStatus,
       .name = "chain_status",
       .summary = "answers what a member of a chain is, and what it waits for",
-      .right = wire::Right::read};
+      .right = wire::Right::none};
   using Reply = Told;
 
   static constexpr void fields(auto&, auto&) {}
@@ -91,7 +92,8 @@ struct Fetch {
       .id = kFetch,
       .name = "chain_fetch",
       .summary = "answers a piece of the newest checkpoint of the tail of a chain",
-      .right = wire::Right::peer};
+      .right = wire::Right::replica,
+      .object = wire::Names::all};
   using Reply = Fetched;
 
   Wanted wanted{};

@@ -41,7 +41,7 @@ class ChainListener {
 
 class ChainDoor {
  public:
-  /// `secrets`: of those who may come, with the role peer; null: nobody proves who he is. It and
+  /// `secrets`: of those who may come, with the role replica; null: nobody proves who he is. It and
   /// the listener outlive the door. Errors: those of Worker::listen and Worker::start.
   static Result<std::unique_ptr<ChainDoor>> open(const Config& config, const std::string& address,
                                                  const offload::Secrets* secrets,

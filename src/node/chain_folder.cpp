@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <string_view>
+#include <system_error>
 
 #include "base/number_text.hpp"
 #include "chain/file_text.hpp"
@@ -16,6 +18,7 @@ constexpr std::size_t kChainFileBytesMax = 256;
 constexpr std::string_view kBegins = " begins";
 
 std::string chain_path_in(const std::string& dir) { return dir + "/chain"; }
+std::string before_path_in(const std::string& dir) { return dir + "/chain.before"; }
 
 std::string chain_line_of(const ChainFolder& folder) {
   return fmt::format("chain {} member {}{}\n", folder.chain, folder.member,
@@ -33,10 +36,8 @@ std::optional<Number> take_digits_behind(std::string_view& text, std::string_vie
   return number;
 }
 
-}  // namespace
-
-std::expected<std::optional<ChainFolder>, std::string> read_chain_folder(const std::string& dir) {
-  const auto text = chain::read_text(chain_path_in(dir), kChainFileBytesMax);
+std::expected<std::optional<ChainFolder>, std::string> read_chain_file(const std::string& path) {
+  const auto text = chain::read_text(path, kChainFileBytesMax);
   if (!text) return std::unexpected(text.error());
   if (!*text) return std::nullopt;
   std::string_view rest(**text);
@@ -45,9 +46,33 @@ std::expected<std::optional<ChainFolder>, std::string> read_chain_folder(const s
   const ChainFolder folder{chain.value_or(0), member.value_or(0), rest.starts_with(kBegins)};
   if (!chain || !member || chain_line_of(folder) != **text) {
     return std::unexpected(
-        fmt::format("the file '{}' does not say of which chain the folder is", chain_path_in(dir)));
+        fmt::format("the file '{}' does not say of which chain the folder is", path));
   }
   return folder;
+}
+
+}  // namespace
+
+std::expected<std::optional<ChainFolder>, std::string> read_chain_folder(const std::string& dir) {
+  return read_chain_file(chain_path_in(dir));
+}
+
+std::expected<std::optional<ChainFolder>, std::string> read_chain_folder_before(
+    const std::string& dir) {
+  return read_chain_file(before_path_in(dir));
+}
+
+std::expected<void, std::string> keep_chain_folder_before(const std::string& dir,
+                                                          const ChainFolder& folder) {
+  return chain::replace_text(before_path_in(dir), chain_line_of(folder));
+}
+
+std::expected<void, std::string> forget_chain_folder_before(const std::string& dir) {
+  std::error_code error;
+  std::filesystem::remove(before_path_in(dir), error);
+  if (!error) return {};
+  return std::unexpected(
+      fmt::format("cannot remove '{}': {}", before_path_in(dir), error.message()));
 }
 
 std::expected<void, std::string> write_chain_folder(const std::string& dir,

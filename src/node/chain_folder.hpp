@@ -26,6 +26,15 @@ struct ChainFolder {
 /// What a folder says; nothing: it is of no chain. Errors: a sentence.
 [[nodiscard]] std::expected<std::optional<ChainFolder>, std::string> read_chain_folder(
     const std::string& dir);
+/// What a folder that begins said before it was claimed for another number, while its log is what
+/// it was then; nothing: nothing. Errors: a sentence.
+[[nodiscard]] std::expected<std::optional<ChainFolder>, std::string> read_chain_folder_before(
+    const std::string& dir);
+/// Keeps what a folder says that is a member's, until forget_chain_folder_before(). Errors: a
+/// sentence.
+[[nodiscard]] std::expected<void, std::string> keep_chain_folder_before(const std::string& dir,
+                                                                        const ChainFolder& folder);
+[[nodiscard]] std::expected<void, std::string> forget_chain_folder_before(const std::string& dir);
 /// Says so from now on, durably. Errors: a sentence.
 [[nodiscard]] std::expected<void, std::string> write_chain_folder(const std::string& dir,
                                                                   const ChainFolder& folder);

@@ -215,6 +215,12 @@ class ChainJoiner {
       report(fmt::format(
           "what the data folder '{}' has is thrown away: the chain went on without it", dir_));
     }
+    // Until the checkpoint is there its log may be the last of the chain ('chain restore').
+    if (const auto own = read_chain_folder(dir_); own && *own && !(*own)->begins) {
+      if (auto kept = keep_chain_folder_before(dir_, **own); !kept) {
+        return CannotJoin(kept.error());
+      }
+    }
     if (auto said = write_chain_folder(dir_, {view_.chain, number_, true}); !said) {
       return CannotJoin(said.error());
     }
@@ -237,6 +243,9 @@ class ChainJoiner {
       wanted.number = first->number;
       const auto fetched = fetch_file(*tail, wanted, *first, data);
       if (!fetched || !*fetched) return fetched;
+    }
+    if (auto gone = forget_chain_folder_before(dir_); !gone) return CannotJoin(gone.error());
+    if (first->number != 0) {
       if (auto taken = take_checkpoint(*first); !taken) return CannotJoin(taken.error());
     } else if (auto removed = remove_log_files(log_folder_); !removed) {
       return CannotJoin(removed.error());

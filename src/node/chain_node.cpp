@@ -206,9 +206,8 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
   const auto unpacked = chain::unpack_records(records, count);
   if (!good || !unpacked || message.reserved != 0) return fail(Code::invalid_argument);
   std::deque<Waiting> taken;
-  for (std::uint64_t i = 0; i < count; ++i) {
+  for (std::uint64_t i = 0; i < count; ++i)
     taken.push_back({message.first + i, std::string((*unpacked)[i])});
-  }
   const std::lock_guard lock(mutex_);
   if (!why_ended_.empty() || stopping_ || lacks_memory_) return fail(Code::connection_lost);
   const bool has_room = inbox_bytes_ < kInboxBytesMax;
@@ -482,26 +481,27 @@ bool ChainNode::send() {
 }
 
 bool ChainNode::apply_some() {
-  bool moved = false;
-  for (std::size_t i = 0; i < kAppliedATurn; ++i) {
-    const Waiting* next = nullptr;
-    {
-      const std::lock_guard lock(mutex_);
-      if (inbox_.empty() || !why_ended_.empty()) return moved;
-      next = &inbox_.front();  // stays where it is, for others only add behind it
-    }
-    const auto applied = apply(*next);
+  std::size_t count = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (!why_ended_.empty()) return false;
+    if (applies_.empty()) applies_.swap(inbox_);
+  }
+  std::uint64_t bytes = 0;
+  for (; count < kAppliedATurn && bytes < kInboxBytesMax / 8 && !applies_.empty(); ++count) {
+    const auto applied = apply(applies_.front());
     if (!applied) {
       end(applied.error());
       return true;
     }
-    if (!*applied) return moved;
-    const std::lock_guard lock(mutex_);
-    inbox_bytes_ -= inbox_.front().record.size();
-    inbox_.pop_front();
-    moved = true;
+    if (!*applied) break;
+    bytes += applies_.front().record.size();
+    applies_.pop_front();
   }
-  return moved;
+  if (count == 0) return false;
+  const std::lock_guard lock(mutex_);
+  inbox_bytes_ -= bytes;
+  return true;
 }
 
 /// Applies a record and appends it to the log. Returns whether there was room for it. Errors: a

@@ -122,6 +122,7 @@ class ChainNode final : private ChainListener {
   std::unique_ptr<offload::RedoTarget> target_;  // null: it is the head; its thread's
   std::unique_ptr<ChainLinks> links_;            // its thread's
   std::vector<Outgoing> due_;                    // likewise; what no turn has sent yet
+  std::deque<Waiting> applies_;                  // likewise; taken out of the inbox
   std::vector<ChainLinks::Ended> ended_;         // likewise
   std::uint64_t met_epoch_ = 0;                  // likewise: of which it has links
   log::LogReader reader_;                        // likewise
@@ -132,8 +133,8 @@ class ChainNode final : private ChainListener {
   std::condition_variable changed_;
   chain::Member member_;
   std::deque<Waiting> inbox_;
-  std::size_t inbox_bytes_ = 0;
-  bool lacks_memory_ = false;  // for what it has taken
+  std::size_t inbox_bytes_ = 0;  // and of applies_
+  bool lacks_memory_ = false;    // for what it has taken
   bool is_head_ = false;
   bool is_behind_ = false;    // the next member wants what is in no buffer any more
   std::string why_ended_;     // not empty: it takes no part any more

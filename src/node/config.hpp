@@ -57,7 +57,8 @@ struct Config {
     std::uint64_t cache = std::uint64_t{64} << 20;  ///< of a device: bytes of each worker
     std::uint32_t balance = 0;  ///< of a device: the balancer's weight; 0: it has none
     std::string fabric;         ///< addresses of the fabric, with spaces between
-    bool one_sided = false;     ///< clients may read the memory of maps themselves
+    std::string datagrams;   ///< where gets come as datagrams of UDP, HOST[:PORT]; empty: nowhere
+    bool one_sided = false;  ///< clients may read the memory of maps themselves
     bool shared_clock = false;  ///< maps share a clock, so that transactions may write several
     std::uint32_t cores = 1;
     std::uint32_t helpers = 0;  ///< 0: as many as workers

@@ -409,6 +409,10 @@ class Loader {
       complain(origin("node.one_sided"), "a device has no memory of maps to be read",
                "give node.one_sided to the host");
     }
+    if (!node.datagrams.empty()) {
+      complain(origin("node.datagrams"), "a device takes no datagrams",
+               "give node.datagrams to the host");
+    }
     if (!named_by_flag_.empty() || !named_by_variable_.empty() || !file_maps_.empty()) {
       complain(loaded_.map_origins.front().front(), "a device makes no maps",
                "name them at the host, or make them with espalier map create");

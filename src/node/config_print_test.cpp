@@ -42,6 +42,7 @@ secret_file = ""                      # default
 cache = "64MiB"                       # default
 balance = 0                           # default
 fabric = ""                           # default
+datagrams = ""                        # default
 one_sided = false                     # default
 shared_clock = false                  # default
 cores = 4                             # flag --node-cores

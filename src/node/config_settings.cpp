@@ -89,6 +89,10 @@ constexpr std::array kSettings{
         "node.fabric", {Kind::fabric, 0, 4096}, "none",
         "Where clients on other machines connect, such as roce://192.0.2.1/1; more with spaces "
         "between."),
+    row<Config, &Config::node, &NodeSettings::datagrams>(
+        "node.datagrams", {Kind::host_port, 0, 64}, "none",
+        "Where gets come as datagrams of UDP, such as 192.0.2.1:4758 or [2001:db8::1]:4758, from "
+        "clients that are connected."),
     row<Config, &Config::node, &NodeSettings::one_sided>(
         "node.one_sided", kToggle, "false",
         "Whether clients that come by shm: or roce: may "
@@ -269,12 +273,11 @@ std::string flag_name(std::string_view key) {
 bool is_variable_of_others(std::string_view name) {
   // ESPALIER_AT and ESPALIER_NODE_USER say which node commands ask, ESPALIER_ISA caps the
   // kernels of the tree; the others are of tests and scripts, those of ./run by their beginning.
-  constexpr std::array<std::string_view, 17> kOthers{
-      "ESPALIER_AT",         "ESPALIER_ISA",          "ESPALIER_SEED",
-      "ESPALIER_STEPS",      "ESPALIER_FUZZ_RUNS",    "ESPALIER_FUZZ_SECONDS",
-      "ESPALIER_JOBS",       "ESPALIER_LOAD_SECONDS", "ESPALIER_SEEDS",
-      "ESPALIER_TEST_SET",   "ESPALIER_FEW_SEEDS",    "ESPALIER_BUDGETS",
-      "ESPALIER_NODE_USER",  "ESPALIER_SECRET_FILE",  "ESPALIER_WRITE_FRAMES",
+  constexpr std::array<std::string_view, 18> kOthers{
+      "ESPALIER_AT",         "ESPALIER_ISA",          "ESPALIER_SEED",      "ESPALIER_STEPS",
+      "ESPALIER_FUZZ_RUNS",  "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",      "ESPALIER_LOAD_SECONDS",
+      "ESPALIER_SEEDS",      "ESPALIER_TEST_SET",     "ESPALIER_FEW_SEEDS", "ESPALIER_BUDGETS",
+      "ESPALIER_NODE_USER",  "ESPALIER_SECRET_FILE",  "ESPALIER_ETCD_FILE", "ESPALIER_WRITE_FRAMES",
       "ESPALIER_LONG_SEEDS", "ESPALIER_KEEP_FOLDER"};
   return name.starts_with("ESPALIER_RUN_") || std::ranges::find(kOthers, name) != kOthers.end();
 }

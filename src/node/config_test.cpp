@@ -112,6 +112,8 @@ TEST(Config, ADeviceHasAHostAndNoMaps) {
   EXPECT_NE(refusal_with({"node.host", "none"}).find("a device needs one host"), std::string::npos);
   EXPECT_NE(refusal_with({"node.host", "shm:/a shm:/b"}).find("one host"), std::string::npos);
   EXPECT_NE(refusal_with({"map", "words"}).find("a device makes no maps"), std::string::npos);
+  EXPECT_NE(refusal_with({"node.datagrams", "127.0.0.1"}).find("takes no datagrams"),
+            std::string::npos);
   EXPECT_NE(refusal_with({"node.one_sided", "on"}).find("no memory of maps"), std::string::npos);
   EXPECT_NE(refusal_with({"node.shared_clock", "on"}).find("has no maps"), std::string::npos);
 }

@@ -14,6 +14,7 @@
 #include "base/byte_size.hpp"
 #include "fabric/address.hpp"
 #include "node/config_text.hpp"
+#include "wire/datagram.hpp"
 
 namespace espalier::node {
 namespace {
@@ -83,6 +84,20 @@ Parsed parse_fabric(const Rule& rule, const Raw& raw) {
         fmt::format("cannot have {} in it", in_short_quotes(each)),
         fmt::format("give {}; {}", allowed(rule),
                     fabric::explain(static_cast<fabric::AddressFault>(address.error().detail)))});
+  }
+  return text;
+}
+
+Parsed parse_host_port(const Rule& rule, const Raw& raw) {
+  const auto text = parse_text({Kind::path, 0, rule.max}, raw);
+  if (!text) return refused(rule, raw);
+  if (std::get<std::string>(*text) == "none" || std::get<std::string>(*text).empty()) {
+    return std::string();
+  }
+  const auto at = fabric::parse_host_port(std::get<std::string>(*text), wire::kDatagramPort);
+  if (!at) {
+    const auto fault = static_cast<fabric::AddressFault>(at.error().detail);
+    return refused(rule, raw, fmt::format("; {}", fabric::explain(fault)));
   }
   return text;
 }
@@ -251,6 +266,7 @@ std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
     case Kind::durability: return parse_word(rule, kDurabilities, raw);
     case Kind::mode: return parse_mode(rule, raw);
     case Kind::fabric: return parse_fabric(rule, raw);
+    case Kind::host_port: return parse_host_port(rule, raw);
   }
   std::unreachable();
 }
@@ -286,6 +302,9 @@ std::string allowed(const Rule& rule) {
     case Kind::mode:
       return fmt::format("octal permissions from {:04o} to {:04o}", rule.min, rule.max);
     case Kind::fabric: return "addresses of the fabric with spaces between, or none";
+    case Kind::host_port:
+      return fmt::format("HOST or HOST:PORT, the port being {} unless given, or none",
+                         wire::kDatagramPort);
   }
   std::unreachable();
 }

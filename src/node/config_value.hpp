@@ -27,6 +27,7 @@ enum class Kind : std::uint8_t {
   level,         ///< a LogLevel
   mode,          ///< permissions of a file, as octal text
   fabric,        ///< addresses of the fabric with spaces between, or none
+  host_port,     ///< an address of IPv4 or IPv6 with a port of UDP, or none
   place,         ///< a Place
   on_log_error,  ///< an OnLogError
   durability,    ///< a Durability

@@ -93,12 +93,31 @@ TEST(ConfigValue, AddressesOfTheFabricAreLookedAt) {
   const std::string two = " shm:/a  roce://192.0.2.1/1 ";
   EXPECT_EQ(parse_value(rule, Text{two}, kMachine), Value(two));
   EXPECT_EQ(fabric_addresses(two), (std::vector<std::string_view>{"shm:/a", "roce://192.0.2.1/1"}));
-  const auto wrong = parse_value(rule, Text{"shm:/a roce://nowhere/1"}, kMachine);
+  const auto wrong = parse_value(rule, Text{"shm:/a roce://no_where/1"}, kMachine);
   ASSERT_FALSE(wrong.has_value());
-  EXPECT_EQ(wrong.error().what, "cannot have 'roce://nowhere/1' in it");
+  EXPECT_EQ(wrong.error().what, "cannot have 'roce://no_where/1' in it");
   EXPECT_NE(wrong.error().hint.find("HOST is an address"), std::string::npos);
   EXPECT_FALSE(parse_value(rule, Text{std::string(101, 's')}, kMachine).has_value());
   EXPECT_FALSE(parse_value(rule, std::int64_t{1}, kMachine).has_value());
+}
+
+TEST(ConfigValue, AHostWithAPortIsLookedAt) {
+  const Rule rule{Kind::host_port, 0, 64};
+  EXPECT_EQ(parse_value(rule, Text{"none"}, kMachine), Value(std::string()));
+  EXPECT_EQ(parse_value(rule, Text{""}, kMachine), Value(std::string()));
+  for (const char* good :
+       {"192.0.2.1:4758", "192.0.2.1", "127.0.0.1:0", "[2001:db8::1]:65535", "2001:db8::1"}) {
+    EXPECT_EQ(parse_value(rule, Text{good}, kMachine), Value(std::string(good)));
+  }
+  for (const char* wrong : {"localhost:4758", "192.0.2.1:65536", "192.0.2.1:", ":4758", "[::1",
+                            "0.0.0.0:4758", "[::]:4758", "192.0.2.1 192.0.2.2"}) {
+    EXPECT_FALSE(parse_value(rule, Text{wrong}, kMachine).has_value()) << wrong;
+  }
+  // A client is told the address, and could not ask at all of them.
+  const auto any = parse_value(rule, Text{"0.0.0.0:4758"}, kMachine);
+  EXPECT_EQ(any.error().what, "cannot be '0.0.0.0:4758'");
+  EXPECT_NE(any.error().hint.find("HOST or HOST:PORT"), std::string::npos);
+  EXPECT_FALSE(parse_value(rule, std::int64_t{4758}, kMachine).has_value());
 }
 
 TEST(ConfigValue, TextIsPlainUtf8) {

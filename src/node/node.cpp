@@ -15,6 +15,7 @@
 #include "base/descriptor_limit.hpp"
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
+#include "fabric/address.hpp"
 #include "kinds/map/write/map_object.hpp"
 #include "node/chain_joining.hpp"
 #include "node/chain_node.hpp"
@@ -53,11 +54,11 @@ Result<void> Node::begin() {
 
 Node::Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
 
-// A worker has two epoch slots for each map that it serves.
+// A worker, and who reads for datagrams, has two epoch slots for each map that it serves.
 Result<void> Node::open_store() {
   // Collecting looks at every slot, so there are no more than are likely to be wanted.
-  const std::uint32_t participants =
-      std::min<std::uint32_t>(16384, 256 + 128 * (config_.node.cores - 1));
+  const std::uint32_t more = config_.node.cores - 1 + (config_.node.datagrams.empty() ? 0 : 1);
+  const std::uint32_t participants = std::min<std::uint32_t>(16384, 256 + 128 * more);
   memory::RegionOptions region_options;
   region_options.bytes_max =
       config_.memory.limit != 0 ? config_.memory.limit : base::default_store_bytes();
@@ -237,6 +238,7 @@ Result<void> Node::open_workers() {
     workers_.back()->set_core(options_.core);
   }
   if (const auto opened = open_fabrics(); !opened) return opened;
+  if (const auto opened = open_datagrams(); !opened) return opened;
   for (const auto& worker : workers_) {
     if (const auto started = worker->start(); !started) return started;
   }
@@ -271,6 +273,25 @@ Result<void> Node::open_fabrics() {
     }
     fabric_addresses_.push_back(std::move(*address));
   }
+  return {};
+}
+
+// Behind the shards of the workers' counters, its own.
+Result<void> Node::open_datagrams() {
+  if (config_.node.datagrams.empty()) return {};
+  const auto at = fabric::parse_host_port(config_.node.datagrams, wire::kDatagramPort);
+  if (!at) return std::unexpected(at.error());
+  auto opened = DatagramPort::open(
+      {.at = *at, .shard = config_.node.cores, .spin_ns = WorkerTimes(config_).spin_ns},
+      *services_);
+  if (!opened) {
+    const bool of_port = opened.error().code != Code::unsupported;
+    if (of_port && options_.failed_address != nullptr) {
+      *options_.failed_address = config_.node.datagrams;
+    }
+    return std::unexpected(opened.error());
+  }
+  datagrams_ = std::move(*opened);
   return {};
 }
 
@@ -312,6 +333,7 @@ std::vector<Node::NotChanged> Node::change(const Config& wanted) {
   config_.log.level = next.log.level;
   ESPALIER_ASSERT(config_ == next);  // the table and this function agree on what is live
   for (const auto& worker : workers_) worker->set_times(WorkerTimes(config_));
+  if (datagrams_) datagrams_->set_spin_ns(WorkerTimes(config_).spin_ns);
   return result;
 }
 
@@ -341,6 +363,7 @@ Node::~Node() {
   http_.reset();
   if (services_) services_->numbers.set(nullptr);
   listener_.reset();
+  datagrams_.reset();
   checkpoints_.reset();
   workers_.clear();
   chain_.reset();

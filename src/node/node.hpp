@@ -21,6 +21,7 @@
 #include "node/checkpoint_thread.hpp"
 #include "node/config.hpp"
 #include "node/data_folder.hpp"
+#include "node/datagram_port.hpp"
 #include "node/http_listener.hpp"
 #include "node/listener.hpp"
 #include "node/worker.hpp"
@@ -125,6 +126,8 @@ class Node {
   [[nodiscard]] const std::vector<std::string>& fabric_addresses() const {
     return fabric_addresses_;
   }
+  /// Where gets come as datagrams; null: nowhere.
+  [[nodiscard]] const DatagramPort* datagrams() const { return datagrams_.get(); }
   /// Where metrics are served; 0: nowhere.
   [[nodiscard]] std::uint16_t metrics_port() const { return http_ ? http_->port() : 0; }
   [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
@@ -154,6 +157,7 @@ class Node {
   Result<void> open_peers();
   Result<void> open_workers();
   Result<void> open_fabrics();
+  Result<void> open_datagrams();
   Result<void> open_metrics();
   Result<void> serve_metrics_at(std::uint16_t port);
 
@@ -170,6 +174,7 @@ class Node {
   std::unique_ptr<CheckpointThread> checkpoints_;
   memory::SharedMemory page_;
   std::vector<std::string> fabric_addresses_;
+  std::unique_ptr<DatagramPort> datagrams_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Listener> listener_;
   std::unique_ptr<HttpListener> http_;

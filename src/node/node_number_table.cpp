@@ -182,6 +182,36 @@ void rows_of_access(NumberTable& table) {
                 [](From r) { return r.node.services().audit.left_out(); });
 }
 
+void rows_of_datagrams(NumberTable& table) {
+  using offload::DatagramCounts;
+  table.gauge("datagram_sessions", "datagrams.sessions",
+              "Sessions of clients that may ask by datagrams, of nodes with node.datagrams.",
+              [](From r) { return r.datagram_sessions(); });
+  table
+      .counter("datagrams", "datagrams.answered",
+               "Datagrams that came to node.datagrams: answered (gets), by_ring (gets that the "
+               "client was told to ask by its connection), challenged (addresses that were to be "
+               "proved), or dropped (not answered: of no session, with a wrong tag, not from the "
+               "session's address, repeated too often, or too many).",
+               [](From r) { return r.of_datagrams(&DatagramCounts::answered); })
+      .with("result", "answered");
+  table
+      .counter("datagrams", "datagrams.by_ring", "",
+               [](From r) { return r.of_datagrams(&DatagramCounts::by_ring); })
+      .with("result", "by_ring");
+  table
+      .counter("datagrams", "datagrams.challenged", "",
+               [](From r) { return r.of_datagrams(&DatagramCounts::challenged); })
+      .with("result", "challenged");
+  table
+      .counter("datagrams", "datagrams.dropped", "",
+               [](From r) { return r.of_datagrams(&DatagramCounts::dropped); })
+      .with("result", "dropped");
+  table.counter("datagrams_limited", "datagrams.limited",
+                "Of those that were dropped, how many were more than their session's rate.",
+                [](From r) { return r.of_datagrams(&DatagramCounts::limited); });
+}
+
 void rows_of_workers(NumberTable& table) {
   table.list("worker_sleeps", "counter", "worker",
              "How often a worker went to sleep for want of work.",
@@ -480,6 +510,7 @@ std::vector<NodeNumber> all_rows() {
   rows_of_clients(table);
   rows_of_principals(table);
   rows_of_access(table);
+  rows_of_datagrams(table);
   rows_of_workers(table);
   rows_of_helpers(table);
   rows_of_queries(table);

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/datagram_sessions.hpp"
 #include "engine/fabric_clients.hpp"
 #include "engine/link_authenticator.hpp"
 #include "kinds/map/offload/map_services.hpp"
@@ -89,6 +90,15 @@ struct Reading {
       }
     }
     return sum;
+  }
+  // Nothing where it takes none.
+  [[nodiscard]] Told datagram_sessions() const {
+    const auto* const sessions = node.services().parts.find<offload::DatagramSessions>();
+    return sessions == nullptr ? Told() : Told(sessions->size());
+  }
+  [[nodiscard]] Told of_datagrams(std::atomic<std::uint64_t> offload::DatagramCounts::* of) const {
+    const auto* const sessions = node.services().parts.find<offload::DatagramSessions>();
+    return sessions == nullptr ? Told() : Told(value(sessions->counts.*of));
   }
   /// Nothing where it is no device.
   template <class T>

@@ -394,6 +394,7 @@ void Worker::remove(int socket) {
   clients_.erase(at);  // closes the socket, which takes it out of the epoll set
   ++gone_;
   counts_.clients.fetch_sub(1, std::memory_order_relaxed);
+  connection.parts.end();  // now, though its last requests end later
   scheduler_->remove(connection);
 }
 

@@ -50,6 +50,7 @@ std::string_view reason_of(std::uint32_t detail) {
   constexpr std::string_view kReasons[] = {"other_names", "takes_read", "takes_write",
                                            "takes_admin", "no_proof",   "wrong_proof"};
   if (detail == static_cast<std::uint32_t>(offload::Right::peer)) return "takes_peer";
+  if (detail == static_cast<std::uint32_t>(offload::Right::replica)) return "takes_replica";
   return detail < std::size(kReasons) ? kReasons[detail] : "";
 }
 
@@ -75,6 +76,7 @@ std::string audit_line(const offload::AuditRecord& record) {
   append_field(line, "via", record.via);
   append_field(line, "from", record.address);
   append_field(line, "object", record.object);
+  append_field(line, "to", record.to);
   if (record.left_out != 0) line += fmt::format(" left_out={}", record.left_out);
   return line;
 }

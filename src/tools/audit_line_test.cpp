@@ -40,6 +40,8 @@ TEST(AuditLine, SaysWhatAnAdministratorDidAndWhatCameOfIt) {
   EXPECT_EQ(audit_line(record),
             "audit act=object_drop outcome=done name=\"user 1000\" role=admin "
             "from=\"unix process 12 of user 1000\" object=m");
+  record.to = "n m";
+  EXPECT_TRUE(audit_line(record).ends_with(" object=m to=\"n m\""));
   record.outcome = {Code::wrong_kind, 0, 3};
   EXPECT_EQ(audit_line(record).find("outcome=wrong_kind detail=3"), 22u);
 }

@@ -72,6 +72,10 @@ Outcome<void> check_source(const Environment& environment, const SourceOptions& 
   }
   if (!address && options.access != Access::rpc) {
     const bool by_key = options.access == Access::in_network;
+    if (options.access == Access::datagram) {
+      return misused("--datagram asks a node, and no node is given",
+                     "Give --at ADDRESS, such as --at unix:/run/espalier/espalier.sock.");
+    }
     return misused(fmt::format("--{} reads the memory of a node, and no node is given",
                                by_key ? "in-network" : "one-sided"),
                    by_key ? "Give --at ADDRESS, such as --at roce+memif:/run/espalier/packets.sock."
@@ -148,6 +152,10 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
                   "Switches are on the way of packets: start the node with --node-fabric "
                   "roce+memif:PATH --node-one-sided on, and give --at roce+memif:PATH, the node's "
                   "or a switch's.");
+  }
+  if (access == Access::datagram && error.code == Code::unsupported) {
+    return failed(fmt::format("the node at {} takes no datagrams", address),
+                  "Start it with --node-datagrams HOST:PORT; both sides need libcrypto.");
   }
   if (access != Access::rpc && error.code == Code::unsupported) {
     return failed(fmt::format("the node at {} does not offer its memory to be read", address),

@@ -146,5 +146,23 @@ TEST(DataPlaceOfCommands, ReadsByKeyNeedAWayOfPackets) {
   EXPECT_EQ(tool.run({"get", "k", "--at", "unix:/n", "--in-network", "--one-sided"}), kUsage);
 }
 
+TEST(DataPlaceOfCommands, DatagramsNeedANodeThatTakesThem) {
+  Tool tool;
+  tool.connect = [](const std::string&, const StoreOptions& options) -> Result<Store> {
+    EXPECT_EQ(options.access, Access::datagram);
+    return fail(Code::unsupported);
+  };
+  EXPECT_EQ(tool.run({"get", "k", "--at", "unix:/n", "--datagram"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("the node at unix:/n takes no datagrams"));
+  EXPECT_THAT(tool.err(), HasSubstr("--node-datagrams HOST:PORT"));
+  tool.files.contents["a.csv"] = "a,1\n";
+  EXPECT_EQ(tool.run({"get", "k", "--file", "a.csv", "--datagram"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("--datagram asks a node, and no node is given"));
+  for (const char* other : {"--one-sided", "--in-network"}) {
+    EXPECT_EQ(tool.run({"get", "k", "--at", "unix:/n", "--datagram", other}), kUsage);
+    EXPECT_THAT(tool.err(), HasSubstr(std::string("--datagram excludes ") + other));
+  }
+}
+
 }  // namespace
 }  // namespace espalier::tools

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier embedding load, info, reduce, drop: the embedding tables of a node. Groups are the
-// matter of embedding_build_command.cpp, models that of ranking_command.cpp.
+// espalier embedding load, info, reduce, rename, drop: the embedding tables of a node. Groups are
+// the matter of embedding_build_command.cpp, models that of ranking_command.cpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -39,6 +39,9 @@ struct EmbeddingOptionsGiven {
   Reduction reduction = Reduction::sum;
   std::vector<std::uint32_t> ids;
   Access access = Access::rpc;
+  std::string to;  // of a rename
+  bool exchanges = false;
+  bool replaces = false;
   bool json = false;
 };
 
@@ -283,6 +286,41 @@ Outcome<int> drop_embedding(Environment& environment, const EmbeddingOptionsGive
   return kOk;
 }
 
+Outcome<int> rename_embedding(Environment& environment, const EmbeddingOptionsGiven& options,
+                              EmbeddingPlace& place) {
+  const Displaced displaced = options.exchanges  ? Displaced::exchanged
+                              : options.replaces ? Displaced::dropped
+                                                 : Displaced::refused;
+  if (options.name == options.to) {
+    return failed(fmt::format("{} has this name already", embedding_quoted(options.name)));
+  }
+  const auto renamed = place.store.rename_embedding_table(options.name, options.to, displaced);
+  if (!renamed) {
+    const Error& error = renamed.error();
+    if (error.code == Code::already_exists) {
+      return failed(fmt::format("the node at {} has an object '{}' already", place.address,
+                                cmdline::escaped(options.to)),
+                    "--exchange gives it the other name, --replace drops it.");
+    }
+    const bool of_other = error == Error{Code::not_found, 0, 1};
+    return fail_on_embedding(place, "rename", of_other ? options.to : options.name, error);
+  }
+  if (options.json) {
+    nlohmann::ordered_json object;
+    set_bytes(object, "embedding", options.name);
+    set_bytes(object, "to", options.to);
+    object["exchanged"] = options.exchanges;
+    environment.out << object.dump() << '\n';
+  } else if (options.exchanges) {
+    environment.out << fmt::format("exchanged the names of {} and '{}'\n",
+                                   embedding_quoted(options.name), cmdline::escaped(options.to));
+  } else {
+    environment.out << fmt::format("renamed {} to '{}'\n", embedding_quoted(options.name),
+                                   cmdline::escaped(options.to));
+  }
+  return kOk;
+}
+
 /// Adds a command and what all of them have.
 CLI::App& add_embedding(CLI::App& parent, const std::shared_ptr<EmbeddingOptionsGiven>& options,
                         Environment& environment, Action& chosen, const char* name,
@@ -327,6 +365,7 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       "  espalier embedding load random --generate 100000 --dimension 64 --seed 7\n"
       "  espalier embedding reduce items 3 17 99 --op mean\n"
       "  espalier embedding build items queries.txt\n"
+      "  espalier embedding rename items.new items --exchange\n"
       "  espalier embedding model ads ads.model\n"
       "  espalier embedding infer ads queries.txt\n");
   const auto add = [&](const char* name, const char* description,
@@ -345,6 +384,13 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       ->option_text("sum|mean|max|min");
   add_one_sided_flag(reducing, options->access);
   add_embedding_models(command, environment, chosen);
+  CLI::App& renaming = add("rename", "Give a table another name, in one step", rename_embedding);
+  renaming.add_option("TO", options->to, "Its new name")->required();
+  CLI::Option* const exchange = renaming.add_flag("--exchange", options->exchanges,
+                                                  "The table that has the name gets the other one");
+  renaming
+      .add_flag("--replace", options->replaces, "The table that has the name, if any, is dropped")
+      ->excludes(exchange);
   add("drop", "Remove a table, and all that is in it, or a model", drop_embedding);
 }
 

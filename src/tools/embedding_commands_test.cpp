@@ -53,6 +53,37 @@ TEST_F(EmbeddingCommands, LoadReduceAndDrop) {
   EXPECT_THAT(tool.err(), HasSubstr("has no embedding table 'items'"));
 }
 
+TEST_F(EmbeddingCommands, RenameTables) {
+  for (const char* const name : {"items", "items.new"}) {
+    ASSERT_EQ(embedding({"load", name, "--generate", "10", "--dimension", "8"}), kOk);
+  }
+  ASSERT_EQ(embedding({"load", "items.new", "--generate", "5", "--dimension", "8"}), kOk);
+  const auto rows_of = [&](const char* name) {
+    EXPECT_EQ(embedding({"info", name, "--json"}), kOk) << tool.err();
+    return nlohmann::json::parse(tool.out())["rows"].get<int>();
+  };
+  EXPECT_EQ(embedding({"rename", "items.new", "items"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has an object 'items' already"));
+  EXPECT_THAT(tool.err(), HasSubstr("--exchange"));
+  EXPECT_EQ(embedding({"rename", "items", "items"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has this name already"));
+  EXPECT_EQ(embedding({"rename", "items", "none", "--exchange"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no embedding table 'none'"));
+  EXPECT_EQ(embedding({"rename", "none", "items", "--exchange"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("has no embedding table 'none'"));
+  EXPECT_EQ(embedding({"rename", "items", "x", "--exchange", "--replace"}), kUsage);
+  ASSERT_EQ(embedding({"rename", "items.new", "items", "--exchange"}), kOk) << tool.err();
+  EXPECT_EQ(tool.out(), "exchanged the names of embedding table 'items.new' and 'items'\n");
+  EXPECT_EQ(rows_of("items"), 15);
+  EXPECT_EQ(rows_of("items.new"), 10);
+  ASSERT_EQ(embedding({"rename", "items.new", "items", "--replace", "--json"}), kOk);
+  EXPECT_EQ(nlohmann::json::parse(tool.out())["to"], "items");
+  EXPECT_EQ(rows_of("items"), 10);
+  ASSERT_EQ(embedding({"rename", "items", "things"}), kOk);
+  EXPECT_EQ(tool.out(), "renamed embedding table 'items' to 'things'\n");
+  EXPECT_EQ(rows_of("things"), 10);
+}
+
 /// Of a node whose memory may be read.
 class OneSidedEmbeddingCommands : public EmbeddingCommands {
  protected:

@@ -16,8 +16,8 @@ void add_fabric_command(CLI::App& app, Environment& environment, Action& chosen)
       "roce+xdp://INTERFACE/HOST[:PORT]/SERVICE, for the same through a network interface by\n"
       "AF_XDP, or ofi://PROVIDER/HOST[:PORT], for libfabric: PROVIDER is tcp, or verbs for "
       "network\n"
-      "cards. HOST is an address of IPv4 or IPv6; PORT is 4791, or of ofi 7471, SERVICE\n"
-      "1, and LINK one that is free, unless given.\n"
+      "cards. HOST is an address of IPv4 or IPv6, or a name; PORT is 4791, or of ofi 7471,\n"
+      "SERVICE 1, and LINK one that is free, unless given.\n"
       "Examples:\n"
       "  espalier fabric serve roce://127.0.0.1/1 --bytes 64M\n"
       "  espalier fabric ping roce://127.0.0.1/1 --verb fetch-add\n");

@@ -127,6 +127,7 @@ void add_get_command(CLI::App& app, Environment& environment, Action& chosen) {
   add_encoding_option(command, options->encoding);
   add_source_options(command, options->source, false);
   add_access_options(command, options->source.access);
+  add_datagram_option(command, options->source.access);
   command.footer(
       "Exits with 1 if a key is not there.\n"
       "Examples:\n"

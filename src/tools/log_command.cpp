@@ -53,6 +53,7 @@ class LogDump {
     if (const auto created = catalog::read_created(record)) {
       names_.insert_or_assign(created->id, std::string(created->name));
     }
+    if (const auto renamed = catalog::read_renamed(record)) take_names(*renamed);
     if (sequence < options_.from) return;
     sequence_ = sequence;
     const auto head = catalog::read_redo_head(record);
@@ -65,6 +66,12 @@ class LogDump {
   [[nodiscard]] bool has_faults() const { return has_faults_; }
 
  private:
+  void take_names(const catalog::RenamedObject& renamed) {
+    if (renamed.id != 0) names_.insert_or_assign(renamed.id, std::string(renamed.name));
+    if (!renamed.other_name.empty()) {
+      names_.insert_or_assign(renamed.other, std::string(renamed.other_name));
+    }
+  }
   [[nodiscard]] const std::string* name() const {
     const auto found = head_ ? names_.find(head_->object) : names_.end();
     return found == names_.end() ? nullptr : &found->second;

@@ -174,6 +174,9 @@ void log_start(spdlog::logger& log, const node::Loaded& loaded, const node::Node
   for (const std::string& address : node.fabric_addresses()) {
     log_address(log, config, address);
   }
+  if (node.datagrams() != nullptr) {
+    log.info("datagrams at {}", fabric::roce::to_text(node.datagrams()->address()));
+  }
 }
 
 using NotChanged = std::vector<node::Node::NotChanged>;
@@ -474,6 +477,10 @@ Failure start_failure(const node::Config& config, const Error& error) {
   if (error.code == Code::already_exists) {
     return {kFailed, fmt::format("a node listens at {} already", socket),
             "Stop it, or give another path: --node-socket PATH."};
+  }
+  if (error.code == Code::unsupported && !config.node.datagrams.empty()) {
+    return {kFailed, fmt::format("datagrams at {} need libcrypto", config.node.datagrams),
+            "Install OpenSSL's library, libssl3 or newer, or leave out node.datagrams."};
   }
   if (error.code == Code::out_of_memory) {
     return {kFailed,

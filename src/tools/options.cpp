@@ -139,6 +139,23 @@ void add_access_options(CLI::App& command, Access& access) {
       ->excludes(one_sided);
 }
 
+// Not by excludes(): the help names several of an option in the order of their addresses. What is
+// defined before has been called by then.
+void add_datagram_option(CLI::App& command, Access& access) {
+  command
+      .add_flag_callback(
+          "--datagram",
+          [&access] {
+            if (access == Access::one_sided) throw CLI::ExcludesError("--datagram", "--one-sided");
+            if (access == Access::in_network) {
+              throw CLI::ExcludesError("--datagram", "--in-network");
+            }
+            access = Access::datagram;
+          },
+          "Ask the node by a datagram of UDP for each key (nodes with node.datagrams)")
+      ->group("Data");
+}
+
 void add_address_option(CLI::App& command, std::optional<std::string>& at) {
   add_text_option(command, "--at", "ADDRESS",
                   "Address of the node, as unix:PATH (default: ESPALIER_AT)",

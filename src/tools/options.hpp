@@ -29,6 +29,8 @@ using cmdline::Encoding;
 void add_source_options(CLI::App& command, SourceOptions& options, bool positional);
 /// --one-sided and --in-network, of commands that only read.
 void add_access_options(CLI::App& command, Access& access);
+/// --datagram, of a command that has those.
+void add_datagram_option(CLI::App& command, Access& access);
 /// Adds --node-bytes, --log-bytes, --no-versions. Returns them.
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options);
 /// Adds --kind, map or hash. Returns it.

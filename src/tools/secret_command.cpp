@@ -35,7 +35,7 @@ Outcome<crypto::Credential> credential_of(const SecretOptions& options) {
   const auto role = crypto::role_of(options.role);
   if (!role) {
     return misused(fmt::format("'{}' is no role", cmdline::escaped(options.role)),
-                   "Roles are read, write, admin and peer.");
+                   "Roles are read, write, admin, peer and replica.");
   }
   made.role = *role;
   if (options.names.empty()) return made;
@@ -107,7 +107,7 @@ void add_secret_command(CLI::App& app, Environment& environment, Action& chosen)
       "  espalier secret new reports --role read --names 'orders/*' --file reports.secret\n");
   CLI::App& making = *command.add_subcommand("new", "Draw one, into a file for its owner alone");
   making.add_option("NAME", options->name, "Who will come by it")->required();
-  making.add_option("--role", options->role, "What he may do: read, write, admin or peer")
+  making.add_option("--role", options->role, "What he may do: read, write, admin, peer or replica")
       ->required()
       ->type_name("ROLE");
   making

@@ -70,7 +70,8 @@ TEST_F(SecretCommand, RefusesWhatCanBeNoLine) {
     return tool_.err();
   };
   EXPECT_THAT(refused("a b", "read", "x*"), HasSubstr("cannot be a name"));
-  EXPECT_THAT(refused("a", "root", "x*"), HasSubstr("Roles are read, write, admin and peer"));
+  EXPECT_THAT(refused("a", "root", "x*"),
+              HasSubstr("Roles are read, write, admin, peer and replica"));
   EXPECT_THAT(refused("a", "read", "x"), HasSubstr("and a star"));
   EXPECT_THAT(refused("a", "read", "x y*"), HasSubstr("and a star"));
 }

@@ -50,6 +50,7 @@ std::string type_of(const node::Rule& rule) {
   switch (rule.kind) {
     case node::Kind::path: return "PATH";
     case node::Kind::fabric: return "ADDRESSES";
+    case node::Kind::host_port: return "HOST[:PORT]";
     case node::Kind::name: return "NAME";
     case node::Kind::count: return "N";
     case node::Kind::toggle: return "true|false";

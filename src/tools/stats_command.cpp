@@ -85,6 +85,9 @@ constexpr NumberLine kAccessLines[] = {
      "wrong proofs, {authentications:failed} failed, {authentications:timed_out} timed out, "
      "{authentications:limited} beyond the limit, {pending_peers} pending; {requests_denied} "
      "requests denied; {audit_left_out} records not kept"},
+    {"datagrams   {datagram_sessions} sessions; {datagrams:answered} gets answered, "
+     "{datagrams:by_ring} left to rings, {datagrams:challenged} addresses asked, "
+     "{datagrams:dropped} dropped, of which {datagrams_limited} were too many"},
 };
 
 std::optional<std::string> filled_of(const NumberLine& line, const node::NodeNumbers& numbers) {
@@ -139,7 +142,7 @@ nlohmann::ordered_json node_json(const node::NodeNumbers& numbers) {
   nlohmann::ordered_json object;
   for (const char* const group :
        {"memory", "queries", "helpers", "index_reads", "snapshots", "connections", "epochs", "roce",
-        "device", "log", "chain", "access"}) {
+        "datagrams", "device", "log", "chain", "access"}) {
     auto members = group_json(numbers, group);
     if (!members.is_null()) object[group] = std::move(members);
   }

@@ -20,10 +20,17 @@ enum class Right : std::uint8_t {
   /// Using regions, which other nodes write. Of a number above those that the details of
   /// not_permitted have for other things.
   peer = 8,
+  replica = 9,  ///< what members of a chain ask of each other, who have all that it has
 };
+/// Of the numbers of rights. One that is not among them is no role.
+[[nodiscard]] constexpr bool is_right(std::uint8_t number) {
+  return number <= static_cast<std::uint8_t>(Right::admin) ||
+         number == static_cast<std::uint8_t>(Right::peer) ||
+         number == static_cast<std::uint8_t>(Right::replica);
+}
 
 /// The rights that a role has which is called so, one bit for each. Who administers a node may make
-/// and drop regions, but only peers use them.
+/// and drop regions, but only peers use them; members of a chain do with it nothing else.
 [[nodiscard]] constexpr std::uint32_t rights_of(Right role) {
   const auto bit = [](Right right) { return 1u << static_cast<unsigned>(right); };
   const std::uint32_t reads = bit(Right::none) | bit(Right::read);
@@ -33,11 +40,13 @@ enum class Right : std::uint8_t {
     case Right::write: return reads | bit(Right::write);
     case Right::admin: return reads | bit(Right::write) | bit(Right::admin);
     case Right::peer: return reads | bit(Right::write) | bit(Right::peer);
+    case Right::replica: return bit(Right::none) | bit(Right::replica);
   }
   return bit(Right::none);
 }
 /// Of whoever may do all.
-inline constexpr std::uint32_t kAllRights = rights_of(Right::admin) | rights_of(Right::peer);
+inline constexpr std::uint32_t kAllRights =
+    rights_of(Right::admin) | rights_of(Right::peer) | rights_of(Right::replica);
 [[nodiscard]] constexpr bool has_right(std::uint32_t rights, Right needed) {
   return (rights >> static_cast<unsigned>(needed) & 1) != 0;
 }
@@ -97,6 +106,9 @@ struct CallRow {
   /// Of those that take an administrator: it is done again and again in the course of what another
   /// one has begun, so the audit log has only what of it fails.
   bool routine = false;
+  /// Where in its payload the name of a second object begins, which ends it, and which the client
+  /// must be permitted as well; 0: it names no second one.
+  std::uint32_t second_name = 0;
   /// Its key is a secret: the message's copy is overwritten whatever becomes of the request.
   bool secret_key = false;
   /// What its fields say of the format (wire/call_codec.hpp); null: `format` does.
@@ -106,5 +118,12 @@ struct CallRow {
     return describe != nullptr ? describe() : std::string(format);
   }
 };
+
+/// The name of the second object in the payload of a request; empty: there is none.
+[[nodiscard]] constexpr std::string_view second_name_in(const CallRow& row,
+                                                        std::string_view payload) {
+  const bool names = row.second_name != 0 && payload.size() > row.second_name;
+  return names ? payload.substr(row.second_name) : std::string_view();
+}
 
 }  // namespace espalier::wire

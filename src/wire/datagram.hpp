@@ -22,6 +22,8 @@ namespace espalier::wire {
 
 inline constexpr std::uint32_t kDatagramMagic = 0x47445345;  // "ESDG"
 inline constexpr std::uint8_t kDatagramVersion = 1;
+/// Where a node takes them, unless it is told otherwise.
+inline constexpr std::uint16_t kDatagramPort = 4758;
 /// What IPv4 and IPv6 carry over Ethernet without fragments.
 inline constexpr std::size_t kDatagramBytesMax = 1452;
 
@@ -105,11 +107,11 @@ inline constexpr std::size_t kDatagramNonceBytes = 32;
 struct DatagramOffer {
   std::uint64_t session;
   std::uint8_t nonce[kDatagramNonceBytes];
-  std::uint8_t address[4];  // IPv4, of the node's port
+  std::uint8_t address[16];  // of the node's port: IPv6, or IPv4 as ::ffff:a.b.c.d
   std::uint16_t port;
-  std::uint16_t reserved;
+  std::uint16_t reserved[3];
 };
-static_assert(sizeof(DatagramOffer) == 48 &&
+static_assert(sizeof(DatagramOffer) == 64 &&
               std::has_unique_object_representations_v<DatagramOffer>);
 
 /// A request as it came: nothing of it is proven yet. `key` points into the datagram.

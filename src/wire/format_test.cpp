@@ -205,6 +205,8 @@ TEST(RingFormat, NumbersOfOffloadsAndBatchKinds) {
   EXPECT_EQ(static_cast<int>(OffloadId::cancel), 24);
   EXPECT_EQ(static_cast<int>(OffloadId::node_stats), 25);
   EXPECT_EQ(static_cast<int>(OffloadId::range_borders), 102);
+  EXPECT_EQ(static_cast<int>(OffloadId::datagram_open), 103);
+  EXPECT_EQ(static_cast<int>(OffloadId::object_rename), 104);
   EXPECT_EQ(static_cast<int>(BatchKind::check), 1);
   EXPECT_EQ(static_cast<int>(BatchKind::put), 2);
   EXPECT_EQ(static_cast<int>(BatchKind::erase), 3);

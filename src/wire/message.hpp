@@ -115,8 +115,10 @@ enum class OffloadId : std::uint8_t {
   model_open = 100,              // key: name
   model_infer = 101,             // map: the model's id; payload: InferShape, queries
   range_borders = 102,           // argument: how many parts; payload: high
+  datagram_open = 103,           // of the response ring of its answer; answers a DatagramOffer
+  object_rename = 104,           // key: name; argument: its ObjectKind; payload: Renaming, new name
 };
-inline constexpr std::uint32_t kOffloadIds = 103;
+inline constexpr std::uint32_t kOffloadIds = 105;
 /// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
 /// his own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "wire/call_codec.hpp"
+#include "wire/datagram.hpp"
 #include "wire/one_sided.hpp"
 
 namespace espalier::session_calls {
@@ -146,6 +147,27 @@ struct AwaitDurable {
   }
 };
 
-using All = wire::CallList<Noop, Cancel, NodeStats, RenewLease, AwaitDurable>;
+struct DatagramOffered {
+  wire::DatagramOffer offer{};
+
+  static constexpr void fields(auto& self, auto& message) {
+    message.fixed(self.offer);
+  }
+};
+
+struct OpenDatagrams {
+  static constexpr wire::CallRow kCall{
+      .id = wire::OffloadId::datagram_open,
+      .name = "datagram_open",
+      .summary =
+          "begins a session of datagrams, in place of the one that the response ring of its answer "
+          "had; answers DatagramOffer",
+      .right = wire::Right::read};
+  using Reply = DatagramOffered;
+
+  static constexpr void fields(auto&, auto&) {}
+};
+
+using All = wire::CallList<Noop, Cancel, NodeStats, RenewLease, AwaitDurable, OpenDatagrams>;
 
 }  // namespace espalier::session_calls

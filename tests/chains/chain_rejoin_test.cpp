@@ -77,6 +77,28 @@ class ChainRejoinConcurrency : public ChainOfTwo {
   std::size_t puts_ = 0;
 };
 
+// As `espalier chain restore --accept-loss`: what b had is there, and what came behind it is not.
+TEST_F(ChainRejoinConcurrency, OneThatWasLeftOutIsTheChainWhereAllMembersAreLost) {
+  put_some(20);
+  const std::size_t before = puts_;
+  end_member(1);
+  put_until_alone();
+  put_some(20);
+  end_member(0);
+  const chain::View now = view();
+  ASSERT_EQ(membership()->replace(now.restored({2, "b", "shm:" + (folder_ / "b").string()})), true);
+  begin("b");
+  for (std::size_t i = 0; i < before; ++i) {
+    const auto found = until_done([&] { return value(*map_, key_of(i)); });
+    ASSERT_TRUE(found) << i << ": " << message(found.error());
+    EXPECT_TRUE(*found == value_of(i)) << i;
+  }
+  const auto lost = until_done([&] { return value(*map_, key_of(puts_ - 1)); });
+  ASSERT_TRUE(lost) << message(lost.error());
+  EXPECT_EQ(*lost, std::nullopt);
+  put_some(5);
+}
+
 TEST_F(ChainRejoinConcurrency, AMemberThatWasLeftOutJoinsByTheLog) {
   put_some(200);
   end_member(0);

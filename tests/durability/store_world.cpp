@@ -91,6 +91,7 @@ void StoreLife::check() {
   EXPECT_GE(map_->clock.taken(), world_.highest_version) << "a version would come again";
   EXPECT_GE(hash_->clock().taken(), world_.highest_hash_version) << "a version would come again";
   check_numbers();
+  check_names();
   check_other();
   check_sealed();
   EXPECT_EQ(tree::audit_store(core_), std::vector<std::string>{});
@@ -124,7 +125,7 @@ void StoreLife::work(int steps) {
 
 void StoreLife::step() {
   ++steps_now;
-  switch (world_.random.below(20)) {
+  switch (world_.random.below(21)) {
     case 0:
     case 1:
     case 2: return write_map();
@@ -140,6 +141,7 @@ void StoreLife::step() {
     case 17: return replace_numbers();
     case 18: return group_numbers();
     case 19: return write_lost();
+    case 20: return rename_some();
     case 9:
     case 10:
     case 11: return go_on_with_checkpoint();
@@ -478,6 +480,11 @@ void StoreLife::take_acknowledgements() {
   std::erase_if(grouped_, [&](const PendingRow& each) {
     if (each.sequence > durable) return false;
     world_.grouped.acknowledged(each.number);
+    return true;
+  });
+  std::erase_if(named_, [&](const PendingRow& each) {
+    if (each.sequence > durable) return false;
+    world_.names.acknowledged(each.number);
     return true;
   });
   for (const auto& [next, sequence] : taken_) {

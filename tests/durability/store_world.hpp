@@ -48,6 +48,7 @@ struct StoreWorld {
   NumberTruth numbered_rows;                                // of an embedding table
   std::map<std::uint64_t, KeyTruth> numbered;               // what each of these has
   KeyTruth grouped;                                         // rows of its group; empty: none
+  KeyTruth names;                                           // of tables that exchange them: ids
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
@@ -73,6 +74,7 @@ struct StoreWorld {
   std::uint64_t segments_removed = 0;
   std::uint64_t lost = 0;    // answers of which a crash has left nothing
   std::uint64_t waited = 0;  // writes, for what was not durable was too old
+  std::uint64_t renames = 0;
 };
 
 /// One run of the process, from recovery to a crash.
@@ -161,6 +163,9 @@ class StoreLife final : private Handler {
   [[nodiscard]] std::vector<std::byte> random_numbers(std::string& text);
   [[nodiscard]] std::string numbers_of(std::uint64_t row) const;
   void check_numbers();
+  [[nodiscard]] std::string names_text() const;
+  void rename_some();
+  void check_names();
   void check_other();
   void go_on_with_checkpoint();
   void flush();
@@ -196,6 +201,7 @@ class StoreLife final : private Handler {
   std::uint64_t last_answer_step_ = 0;
   std::vector<PendingRow> replaced_;
   std::vector<PendingRow> grouped_;
+  std::vector<PendingRow> named_;
   std::vector<std::uint8_t> group_size_;  // of what is being grouped, some pieces a step
   std::vector<std::uint32_t> group_rows_;
   std::uint64_t group_number_ = 0;

@@ -31,6 +31,7 @@ TEST(StoreWorld, ItIsThereOutOfCheckpointsAndTheLogBehindThem) {
   std::uint64_t begun_with_one = 0;
   std::uint64_t crashed_in_one = 0;
   std::uint64_t segments_removed = 0;
+  std::uint64_t renames = 0;
   for (int i = 0; i < 40 && !HasFailure(); ++i) {
     const std::uint64_t seed = seeds();
     SCOPED_TRACE("seed " + std::to_string(seed));
@@ -40,6 +41,7 @@ TEST(StoreWorld, ItIsThereOutOfCheckpointsAndTheLogBehindThem) {
     checkpoints += world.checkpoints;
     begun_with_one += world.begun_with_one;
     crashed_in_one += world.crashed_in_one;
+    renames += world.renames;
     segments_removed += world.segments_removed;
   }
   RecordProperty("checkpoints", std::to_string(checkpoints));
@@ -49,6 +51,7 @@ TEST(StoreWorld, ItIsThereOutOfCheckpointsAndTheLogBehindThem) {
   EXPECT_GT(begun_with_one, 50u);
   EXPECT_GT(crashed_in_one, 20u);
   EXPECT_GT(segments_removed, 20u);
+  EXPECT_GT(renames, 100u);
 }
 
 TEST(StoreWorld, OfAnswersThatCameEarlyACrashLosesOnlyTheNewest) {

@@ -143,6 +143,41 @@ TEST_P(EmbeddingCApi, GroupsRowsAndReducesSeveralTables) {
   espalier_embedding_close(other);
 }
 
+TEST_P(EmbeddingCApi, ATableTakesTheNameOfAnother) {
+  espalier_embedding* items = nullptr;
+  espalier_embedding* young = nullptr;
+  good(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP32, &items));
+  good(espalier_embedding_create(store_, b("new"), 8, ESPALIER_FP32, &young));
+  const std::vector<float> ones(8, 1);
+  const std::vector<float> twos(8, 2);
+  good(espalier_embedding_append(items, ones.data(), ones.size(), nullptr));
+  good(espalier_embedding_append(young, twos.data(), twos.size(), nullptr));
+  bad(espalier_embedding_rename(store_, b("new"), b("items"), 0), ESPALIER_ALREADY_EXISTS,
+      "embedding");
+  bad(espalier_embedding_rename(store_, b("new"), b("items"), 3), ESPALIER_INVALID_ARGUMENT,
+      "displaced is not 0, 1 or 2");
+  null(espalier_embedding_rename(nullptr, b("new"), b("items"), 1), "store");
+  lies(espalier_embedding_rename(store_, kLie, b("items"), 1), "name");
+  lies(espalier_embedding_rename(store_, b("new"), kLie, 1), "to");
+  good(espalier_embedding_rename(store_, b("new"), b("items"), 1));
+  espalier_bags bags = ESPALIER_BAGS_INIT;
+  const std::uint32_t id = 0;
+  bags.ids = &id;
+  bags.id_count = 1;
+  bags.offsets = &id;
+  bags.bag_count = 1;
+  float found[8] = {};
+  good(espalier_embedding_reduce(items, ESPALIER_SUM, &bags, found, 8));
+  EXPECT_EQ(found[7], 2);
+  good(espalier_embedding_reduce(young, ESPALIER_SUM, &bags, found, 8));
+  EXPECT_EQ(found[7], 1);
+  good(espalier_embedding_rename(store_, b("new"), b("items"), 2));
+  good(espalier_embedding_reduce(items, ESPALIER_SUM, &bags, found, 8));
+  EXPECT_EQ(found[7], 1);
+  espalier_embedding_close(items);
+  espalier_embedding_close(young);
+}
+
 TEST_P(EmbeddingCApi, RefusesWhatIsMissing) {
   espalier_embedding* table = nullptr;
   const float values[8] = {};

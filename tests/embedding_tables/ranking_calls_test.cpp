@@ -3,6 +3,7 @@
 // call with the same answers and errors; requests of many clients, whose networks run together.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <optional>
 #include <string>
 #include <thread>
@@ -132,6 +133,28 @@ TEST_P(RankingsOverEachWay, RankQueriesOfWordsAndOfText) {
     expect_near(model_->infer({queries.dense, bags}), queries);
     expect_near(model_->infer_text(queries.text), queries);
   }
+}
+
+// A model finds its tables by name, whichever table has it: queries that are on their way end with
+// the one that they began with, also where that is dropped.
+TEST_P(RankingsOverEachWay, QueriesAreRankedWhileTablesTakeTheNamesOfOthers) {
+  const Queries queries = queries_of(200, random_);
+  std::atomic<bool> over{false};
+  std::jthread reader([&] {
+    const std::vector<EmbeddingBags> bags = queries.bags();
+    do {
+      expect_near(model_->infer({queries.dense, bags}), queries);
+    } while (!over && !HasFailure());
+  });
+  for (int round = 0; round < 60 && !HasFailure(); ++round) {
+    const std::size_t t = static_cast<std::size_t>(round) % parts_.tables.size();
+    auto young = store_->create_embedding_table("young", {.dimension = parts_.dimension});
+    EXPECT_TRUE(young && young->append(rows_[t]));
+    const auto renamed =
+        store_->rename_embedding_table("young", parts_.tables[t], Displaced::dropped);
+    EXPECT_TRUE(renamed);
+  }
+  over = true;
 }
 
 TEST_P(RankingsOverEachWay, SayWhatIsWrong) {

@@ -97,7 +97,10 @@ std::vector<SourceFile> read_sources(const std::filesystem::path& root,
   std::vector<SourceFile> files;
   for (const std::string& folder : folders) {
     if (!std::filesystem::is_directory(root / folder)) continue;
-    for (const auto& entry : std::filesystem::recursive_directory_iterator(root / folder)) {
+    auto at = std::filesystem::recursive_directory_iterator(root / folder);
+    for (const auto& entry : at) {
+      // Packages of npm are others' sources.
+      if (entry.path().filename() == "node_modules") at.disable_recursion_pending();
       const std::string ending = entry.path().extension().string();
       const bool wanted = std::find(endings.begin(), endings.end(), ending) != endings.end();
       const bool hidden = entry.path().filename().string().front() == '.';

@@ -79,6 +79,7 @@ void NodeFixture::start_others() {
     config.node.socket = socket() + std::to_string(i);
     if (!config_.node.fabric.empty()) config.node.fabric = fabric_of_other(i);
     config.node.one_sided = config_.node.one_sided;
+    config.node.datagrams = config_.node.datagrams;
     auto node = node::Node::start(config, options_);
     ASSERT_TRUE(node) << message(node.error());
     others_.push_back(std::move(*node));
@@ -152,6 +153,7 @@ void NodeFixture::start_switch() {
 
 void NodeFixture::reach_by(const std::string& way) {
   way_ = way;
+  if (way.ends_with("datagram")) config_.node.datagrams = "127.0.0.1:0";
   config_.node.one_sided = way.ends_with("_one_sided") || is_device() || way == "in_network";
   if (way.starts_with("shm") || is_device() || way == "sharded_one_sided")
     config_.node.fabric = "shm:" + (folder_ / "fabric").string();
@@ -172,7 +174,10 @@ void NodeFixture::ask_for_secrets() {
 }
 
 std::string NodeFixture::address() const {
-  if (way_ == "unix" || way_ == "sharded" || way_ == "sharded_three") return "unix:" + socket();
+  const bool by_fabric = way_ == "sharded_one_sided";
+  if (way_.starts_with("unix") || way_ == "datagram" || (is_sharded() && !by_fabric)) {
+    return "unix:" + socket();
+  }
   if (is_device()) return device_address();
   if (way_ == "in_network") return "roce+memif:" + (folder_ / "clients").string();
   return config_.node.fabric + (way_.ends_with("_send") ? "?rings=send" : "");
@@ -181,6 +186,7 @@ std::string NodeFixture::address() const {
 Store NodeFixture::connect() const {
   const Access access = way_ == "in_network"           ? Access::in_network
                         : way_.ends_with("_one_sided") ? Access::one_sided
+                        : way_.ends_with("datagram")   ? Access::datagram
                                                        : Access::rpc;
   auto store = Store::connect(address(), {.access = access});
   EXPECT_TRUE(store) << message(store.error());

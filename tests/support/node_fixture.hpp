@@ -39,10 +39,12 @@ class NodeFixture : public testing::Test {
   /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
   /// read by themselves; or "device", by a device before it, which reads it over "shm", and
   /// "device_balanced", where its balancer has some of what it knows read of the host all the same;
-  /// or "in_network", through a switch whose tables follow the map "tested", by READs that carry
-  /// keys. "_known" behind a fabric: its clients have to prove a secret, which all of this process
-  /// have from ESPALIER_SECRET_FILE, as administrators. "sharded" has a node more, and
-  /// "sharded_three" has two, for maps that make_sharded() makes. Before start().
+  /// or "datagram", by its socket, with gets as datagrams of UDP, as with "_datagram" behind
+  /// "unix", a fabric or "sharded"; or "in_network", through a switch whose tables follow the map
+  /// "tested", by READs that carry keys. "_known" behind a fabric: its clients have to prove a
+  /// secret, which all of this process have from ESPALIER_SECRET_FILE, as administrators. "sharded"
+  /// has a node more, and "sharded_three" has two, for maps that make_sharded() makes. Before
+  /// start().
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;

@@ -54,12 +54,14 @@ class RoleFixture : public NodeFixture {
       {"writer", line("writer", "write", 'b')},
       {"admin", line("admin", "admin", 'c')},
       {"peer", line("peer", "peer", 'f')},
+      {"member", line("member", "replica", '9')},
       {"shop", line("shop", "admin", 'd', std::string(kPrefix) + "*")},
       {"clerk", line("clerk", "read", 'e', std::string(kPrefix) + "*")}};
   const std::map<std::string, roles::Client> clients_{
-      {"reader", {roles::Right::read}},         {"writer", {roles::Right::write}},
-      {"admin", {roles::Right::admin}},         {"peer", {roles::Right::peer}},
-      {"shop", {roles::Right::admin, kPrefix}}, {"clerk", {roles::Right::read, kPrefix}}};
+      {"reader", {roles::Right::read}},        {"writer", {roles::Right::write}},
+      {"admin", {roles::Right::admin}},        {"peer", {roles::Right::peer}},
+      {"member", {roles::Right::replica}},     {"shop", {roles::Right::admin, kPrefix}},
+      {"clerk", {roles::Right::read, kPrefix}}};
 };
 
 }  // namespace espalier::test

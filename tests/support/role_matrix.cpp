@@ -135,6 +135,8 @@ std::vector<Row> embedding_rows() {
       {OffloadId::embedding_renumber, read, Names::by_id, done, On::embedding, "",
        std::string(4, '\0')},
       {OffloadId::one_sided_embedding, read, Names::all, by_reads, On::embedding},
+      {OffloadId::object_rename, admin, Names::by_name, done, On::nothing, "made_e",
+       number(2) + "renamed_e", 0, Says::prefixed},
   };
 }
 
@@ -162,6 +164,17 @@ std::vector<Row> transaction_rows() {
   };
 }
 
+std::vector<Row> session_rows() {
+  using enum Right;
+  using enum Then;
+  return {
+      {OffloadId::noop, none, Names::nothing, done},
+      {OffloadId::cancel, none, Names::nothing, done},
+      {OffloadId::await_durable, none, Names::nothing, other},
+      {OffloadId::datagram_open, read, Names::nothing, other},
+  };
+}
+
 std::vector<Row> other_rows() {
   using enum Right;
   using enum Then;
@@ -169,9 +182,6 @@ std::vector<Row> other_rows() {
   const std::string row(schema().row_bytes(), '\0');
   const std::string no_rows(base::bytes_of(wire::RowsWanted{~std::uint64_t{0}, 1}));
   return {
-      {OffloadId::noop, none, Names::nothing, done},
-      {OffloadId::cancel, none, Names::nothing, done},
-      {OffloadId::await_durable, none, Names::nothing, other},
       {OffloadId::get, read, Names::by_id, done, On::map, "k"},
       {OffloadId::floor, read, Names::by_id, done, On::map, "k"},
       {OffloadId::scan, read, Names::by_id, done, On::map, "a"},
@@ -237,7 +247,8 @@ std::vector<Row> other_rows() {
 
 const std::vector<Row>& rows() {
   static const std::vector<Row> all = [] {
-    std::vector<Row> made = other_rows();
+    std::vector<Row> made = session_rows();
+    std::ranges::move(other_rows(), std::back_inserter(made));
     std::ranges::move(hash_rows(), std::back_inserter(made));
     std::ranges::move(region_rows(), std::back_inserter(made));
     std::ranges::move(embedding_rows(), std::back_inserter(made));
@@ -282,6 +293,7 @@ std::vector<Error> ask_all(const std::string& address, const ClientSecret& secre
     std::string payload = row.payload;
     if (row.says == Says::version) payload = number(before.header.version);
     if (row.says == Says::payload) payload = (before.payload + number(77)).substr(0, 8);
+    if (row.says == Says::prefixed) payload.insert(8, objects.prefix);
     wire::CallMessage ask;
     ask.offload = row.id;
     ask.map = row.on == On::nothing ? 0 : objects.numbers.at(row.on);

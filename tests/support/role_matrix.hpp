@@ -35,8 +35,9 @@ enum class Then : std::uint8_t {
 /// What a request says of the answer before it.
 enum class Says : std::uint8_t {
   nothing,
-  version,  // the version of its header, in 8 bytes, if it was done
-  payload,  // the first 8 bytes of its payload
+  version,   // the version of its header, in 8 bytes, if it was done
+  payload,   // the first 8 bytes of its payload
+  prefixed,  // nothing of that: behind 8 bytes of the payload is a name as its key is
 };
 enum class On : std::uint8_t { nothing, map, table, sequencer, hash, region, embedding, model };
 

@@ -33,6 +33,11 @@ class SomeObject final : public Object {
   ~SomeObject() override { --living_; }
 
   void set_dropped() override { ++times_dropped; }
+  [[nodiscard]] bool may_be_renamed() const override { return kOfKind == ObjectKind::map; }
+  void set_renamed(std::string& now, std::uint32_t number) noexcept override {
+    renamed.swap(now);
+    rename = number;
+  }
   [[nodiscard]] std::string description() const override { return "made of nothing"; }
   [[nodiscard]] ObjectNumbers numbers() const override { return {id, name.size()}; }
   void add_samples(SampleList& to) const override {
@@ -44,6 +49,8 @@ class SomeObject final : public Object {
 
   const std::uint32_t id;
   const std::string name;
+  std::string renamed;  // the name that it was given last, under the catalogue's lock
+  std::atomic<std::uint32_t> rename{0};
   std::atomic<int> times_dropped{0};
   std::atomic<std::uint64_t> lookups{0};
 

@@ -201,6 +201,11 @@ Result<void> FabricConnection::prove() {
   return {};
 }
 
+void FabricConnection::copy_key(crypto::SecretBytes& key) {
+  const std::lock_guard lock(mutex_);
+  key = proven_ ? *proven_->key : crypto::SecretBytes{};
+}
+
 Result<std::vector<std::byte>> FabricConnection::signed_hello(const wire::LinkHello& hello) {
   const auto bytes = [](const auto& said) {
     const auto all = std::as_bytes(std::span(&said, 1));

@@ -78,6 +78,7 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way) override;
   /// The same through an endpoint that is there, by the times of the connection.
   Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way, fabric::Connecting through);
+  void copy_key(crypto::SecretBytes& key) override;
   Result<WritableMemory> offer_memory(std::uint64_t bytes) override;
   void hang_up() override;
   void keep() override;

@@ -17,6 +17,7 @@
 
 #include "base/typed_slots.hpp"
 #include "channel/rings/side_link.hpp"
+#include "crypto/credential.hpp"
 #include "memory/shared_memory.hpp"
 #include "rings/ring.hpp"
 #include "wire/ring.hpp"
@@ -76,6 +77,9 @@ class NodeConnection {
   virtual Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay /*way*/) {
     return fail(Code::unsupported);
   }
+  /// The key that both ends have drawn out of what they have proven to each other; zeros: nothing
+  /// was, or the rings lie in shared memory. `key` should be secret memory.
+  virtual void copy_key(crypto::SecretBytes& key) { key = {}; }
   /// Memory of this process into which the node may write, for as long as the connection lives.
   struct WritableMemory {
     std::byte* at;

@@ -78,7 +78,11 @@ class RemoteSessions final : public channel::Channel,
 
   [[nodiscard]] bool is_far() const { return client::is_far(address_); }
   /// Whether its maps are read by READs, and not by asking the node.
-  [[nodiscard]] bool reads_alone() const { return access_ != Access::rpc; }
+  [[nodiscard]] bool reads_alone() const {
+    return access_ == Access::one_sided || access_ == Access::in_network;
+  }
+  /// Whether gets of its maps are asked for by datagrams.
+  [[nodiscard]] bool asks_by_datagrams() const { return access_ == Access::datagram; }
   [[nodiscard]] const WalkOptions& walks() const { return walks_; }
   [[nodiscard]] ReadTraffic& traffic() { return traffic_; }
 

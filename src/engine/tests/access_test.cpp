@@ -8,10 +8,13 @@
 #include <string>
 #include <vector>
 
+#include "base/bytes.hpp"
+#include "catalog/calls.hpp"
 #include "engine/call.hpp"
 #include "engine/principal.hpp"
 #include "engine/tests/testing/items.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/embedding/embedding_table.hpp"
 #include "kinds/map/offload/walk_call.hpp"
 #include "wire/samples.hpp"
 
@@ -55,22 +58,25 @@ const Offload kWhose{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
                      {.step = whose}};
 
 /// Something that administrators do all the time.
-const Offload kRoutine{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
-                        .name = "routine",
-                        .format = "argument: 1 to fail",
-                        .summary = "does nothing, or fails",
-                        .right = Right::admin,
-                        .limits = {},
-                        .routine = true},
-                       {.step = [](Call& call) {
-                         return call.argument() == 0 ? call.answer({})
-                                                     : call.fail({Code::not_found, 0, 0});
-                       }}};
+const Offload kRoutine{
+    {.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
+     .name = "routine",
+     .format = "argument: 1 to fail",
+     .summary = "does nothing, or fails",
+     .right = Right::admin,
+     .limits = {},
+     .routine = true},
+    {.step = [](Call& call) {
+      return call.argument() == 0 ? call.answer({}) : call.fail({Code::not_found, 0, 0});
+    }}};
 
-constexpr Right kRoles[] = {Right::none, Right::read, Right::write, Right::admin, Right::peer};
+constexpr Right kRoles[] = {Right::none,  Right::read, Right::write,
+                            Right::admin, Right::peer, Right::replica};
 
-// Administrators use no regions, and peers do nothing that concerns all clients.
+// Administrators use no regions, peers do nothing that concerns all clients, and replicas nothing
+// at all but what members of a chain ask of each other.
 bool is_for(Right needed, Right role) {
+  if (role == Right::replica) return needed == Right::none;
   if (needed == Right::peer || role == Right::peer) return needed == role || needed <= Right::write;
   return needed <= role;
 }
@@ -129,6 +135,53 @@ TEST_F(AccessTest, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   EXPECT_NE(ask(client, OffloadId::sequence, 0, "orders/s"), other_names);
   EXPECT_EQ(ask(client, OffloadId::object_drop, 0, "orders/new").code, Code::invalid);
   EXPECT_NE(ask(client, OffloadId::get, own, "k").code, Code::invalid);  // dropped
+}
+
+std::string renaming(Displaced displaced, std::string_view to) {
+  const object_calls::Renaming how{static_cast<std::uint8_t>(displaced), {}};
+  return std::string(base::bytes_of(how)) + std::string(to);
+}
+
+TEST_F(AccessTest, ARoleForAPrefixRenamesNothingToNamesOfOthersNorFromThese) {
+  const auto make = [this](std::string_view name) {
+    return embedding::create_embedding_table(node_.store().catalog, node_.store().pool, name,
+                                             embedding::shape_of({.dimension = 8}))
+        .value()
+        ->id();
+  };
+  const std::uint32_t own = make("orders/new");
+  make("orders/old");
+  const std::uint32_t others = make("people");
+  const Error other_names{Code::not_permitted, 0, 0};
+  SchedulerFixture::Client& client = connect({"shop", Right::admin, "orders/"});
+  const auto rename = [&](std::string_view name, std::string_view to, Displaced displaced) {
+    return ask(client, OffloadId::object_rename, 0, name, renaming(displaced, to));
+  };
+  AuditLog& audit = node_.services().audit;
+  audit.open();
+  for (const Displaced displaced : {Displaced::refused, Displaced::exchanged, Displaced::dropped}) {
+    EXPECT_EQ(rename("orders/new", "people", displaced), other_names);
+    EXPECT_EQ(rename("orders/new", "nobody", displaced), other_names);
+    EXPECT_EQ(rename("people", "orders/new", displaced), other_names);
+  }
+  const auto refusal = audit.take();
+  ASSERT_TRUE(refusal);
+  EXPECT_EQ(refusal->object, "orders/new");
+  EXPECT_EQ(refusal->to, "people");
+  EXPECT_EQ(ask(client, OffloadId::object_rename, 0, "orders/new", "short").code,
+            Code::not_permitted);
+  EXPECT_EQ(rename("orders/new", "orders/old", Displaced::exchanged).code, Code::invalid);
+  EXPECT_EQ(ask(client, OffloadId::embedding_info, own).code, Code::invalid);
+  EXPECT_EQ(ask(client, OffloadId::embedding_info, others), other_names);
+  // What the role may use is not what it might use before it was renamed.
+  SchedulerFixture::Client& admin = connect({"admin", Right::admin});
+  const auto let = [&](std::string_view name, std::string_view to) {
+    EXPECT_EQ(ask(admin, OffloadId::object_rename, 0, name, renaming(Displaced::exchanged, to)),
+              Error{});
+  };
+  let("orders/old", "people");
+  EXPECT_EQ(ask(client, OffloadId::embedding_info, own), other_names);
+  EXPECT_EQ(ask(client, OffloadId::embedding_info, others), Error{});
 }
 
 TEST_F(AccessTest, ARoleForAPrefixSeesNothingThatConcernsAll) {
@@ -264,6 +317,14 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
   SchedulerFixture::Client& all = connect(Access::everything());
   EXPECT_EQ(error_of(on_behalf(all, peer, OffloadId::region_open, 0, "r")).code, Code::not_found);
   EXPECT_EQ(error_of(on_behalf(all, shop, OffloadId::region_open, 0, "orders/r")), takes_peer);
+
+  // So is a replica's, and else it is none.
+  const PrincipalView replica{Right::replica, "replica", ""};
+  for (SchedulerFixture::Client* const relay : {&device, &all}) {
+    EXPECT_EQ(error_of(on_behalf(*relay, replica, OffloadId::get, own, "k")),
+              (Error{Code::not_permitted, 0, 1}));
+    EXPECT_EQ(error_of(on_behalf(*relay, replica, OffloadId::noop, 0)), Error{});
+  }
 
   // Only an administrator of all may speak for others.
   const PrincipalView admin{Right::admin, "admin", ""};
@@ -469,6 +530,7 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
       EXPECT_NE(offload.object, Names::by_name);
       EXPECT_TRUE(offload.object != Names::nothing || offload.limits.map);
     }
+    EXPECT_EQ(format.find("its new name") != std::string_view::npos, offload.second_name != 0);
     if (by_name || by_id || offload.limits.map) {
       EXPECT_NE(offload.right, Right::none);
     }
@@ -477,6 +539,7 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
       constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,
                                          OffloadId::cancel,
                                          OffloadId::await_durable,
+                                         OffloadId::datagram_open,  // whose gets are each looked at
                                          OffloadId::snapshot_close,
                                          OffloadId::object_list,
                                          OffloadId::lease_renew,

@@ -24,16 +24,27 @@ inline constexpr wire::FieldKind kEmbeddingField{10};
 
 // --- replies -------------------------------------------------------------------------------------
 
-/// An embedding table by the number that its node gave it.
+/// An embedding table by the number that its node gave it, and by which renames it has its name.
+/// Requests by that number say how many renames there were: so one that was renamed later is not
+/// read, or written, by a name that it has no more.
 struct Opened {
   std::uint32_t id = 0;
   embedding::EmbeddingShape shape{};
+  std::uint64_t renames = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);
+    message.read_version(self.renames);
     message.fixed(self.shape);
   }
-  [[nodiscard]] static Opened of(const auto& table) { return {table.id(), table.shape()}; }
+  [[nodiscard]] static Opened of(const auto& table) { return of(table, 0); }
+  /// `since`: how many renames there had been before it was looked up.
+  [[nodiscard]] static Opened of(const auto& table, std::uint32_t since) {
+    return {table.id(), table.shape(), std::uint64_t{table.rename()} << 32 | since};
+  }
+  [[nodiscard]] std::uint32_t since() const { return static_cast<std::uint32_t>(renames); }
+  /// That by which it has its name; 0: of its making.
+  [[nodiscard]] std::uint32_t own() const { return static_cast<std::uint32_t>(renames >> 32); }
   [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
 };
 
@@ -87,6 +98,18 @@ struct ReadsOpened {
 
   static constexpr void fields(auto& self, auto& message) { message.rest(self.described); }
 };
+
+/// What a request says of names: how many renames there had been when its object was opened, and 1;
+/// 0: nothing.
+inline constexpr std::string_view kNamedWords =
+    "0, or 1 more than the renames that there were when it was opened";
+[[nodiscard]] constexpr std::uint32_t named_since(std::uint32_t renames) {
+  return renames + 1;  // catalog::kRenamesMax is below the highest
+}
+/// Whether the table of a request has the name still by which that knows it.
+[[nodiscard]] bool has_name(const auto& table, std::uint32_t named) {
+  return named == 0 || table.rename() < named;
+}
 
 // --- requests ------------------------------------------------------------------------------------
 
@@ -145,9 +168,11 @@ struct Info {
   using Reply = Numbers;
 
   std::uint32_t table = 0;
+  std::uint32_t named = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.table, "the embedding table's id");
+    message.argument(self.named, kNamedWords);
   }
 };
 
@@ -164,9 +189,11 @@ struct Append {
 
   std::uint32_t table = 0;
   std::string_view rows;
+  std::uint32_t named = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.table, "the embedding table's id");
+    message.argument(self.named, kNamedWords);
     message.rest(self.rows, "rows as they are stored, up to 1 MiB", embedding::kAppendBytesMax);
   }
 };
@@ -184,9 +211,11 @@ struct Replace {
   std::uint32_t table = 0;
   std::uint64_t row = 0;
   std::string_view bytes;
+  std::uint32_t named = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.table, "the embedding table's id");
+    message.argument(self.named, kNamedWords);
     message.fixed(self.row, "which row");
     message.rest(self.bytes, "the row as it is stored", 4096);
   }
@@ -209,9 +238,11 @@ struct Reduce {
   std::string_view offsets;
   std::string_view ids;
   std::string_view weights;
+  std::uint32_t named = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.table, "the embedding table's id");
+    message.argument(self.named, kNamedWords);
     message.fixed(self.shape, "ReduceShape");
     message.sized(self.vector, std::size_t{self.shape.vector} * 4, "the vector");
     message.sized(self.offsets, std::size_t{self.shape.bags} * 4, "offsets of bags");
@@ -243,9 +274,11 @@ struct ReduceTables {
   embedding::TablesShape shape{};
   std::string_view tables;
   std::string_view data;
+  std::uint32_t named = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.first, "the first embedding table's id");
+    message.argument(self.named, kNamedWords);
     message.fixed(self.shape, "TablesShape");
     message.sized(self.tables, std::size_t{self.shape.tables} * sizeof(embedding::TableShape),
                   "a TableShape for each");
@@ -278,9 +311,11 @@ struct Group {
   embedding::GroupsShape shape{};
   std::string_view rows;
   std::string_view sizes;
+  std::uint32_t named = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.table, "the embedding table's id");
+    message.argument(self.named, kNamedWords);
     message.fixed(self.shape, "GroupsShape");
     message.sized(self.rows, std::size_t{self.shape.rows} * 4, "ids of the groups' rows");
     message.sized(self.sizes, std::size_t{self.shape.groups}, "how many rows each has");
@@ -300,9 +335,11 @@ struct Renumber {
 
   std::uint32_t table = 0;
   std::string_view ids;
+  std::uint32_t named = 0;
 
   static constexpr void fields(auto& self, auto& message) {
     message.object(self.table, "the embedding table's id");
+    message.argument(self.named, kNamedWords);
     message.rest(self.ids, "ids, 4 bytes each, up to 4096", embedding::kRenumberBytesMax);
   }
 };

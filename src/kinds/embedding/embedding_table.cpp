@@ -85,11 +85,11 @@ EmbeddingTable::EmbeddingTable(memory::BufferPool& pool, std::uint32_t id, std::
     : pool_(pool),
       memory_(pool.at(0)),
       id_(id),
-      name_(std::move(name)),
       options_(options),
       row_bytes_(row_bytes_of(options.type, options.dimension)),
       divider_(rows_per_page(row_bytes_)),
       first_list_entries_(first_list_entries),
+      name_(std::move(name)),
       groupings_(static_cast<std::uint32_t>(base::mix64(base::monotonic_ns() ^ id))) {
   ESPALIER_ASSERT(first_list_entries <= kFirstListEntries);
 }
@@ -339,6 +339,21 @@ void EmbeddingTable::set_dropped() {
   store_shared<std::uint64_t>(header_ + offsetof(wire::BufferHeader, superseded), 0,
                               std::memory_order_release);
   forget_waiting();
+}
+
+std::string EmbeddingTable::name() const {
+  const std::lock_guard lock(name_mutex_);
+  return name_;
+}
+
+void EmbeddingTable::set_renamed(std::string& name, std::uint32_t rename) noexcept {
+  {
+    const std::lock_guard lock(name_mutex_);
+    name_.swap(name);
+  }
+  rename_.store(rename, std::memory_order_release);
+  store_shared<std::uint64_t>(header_ + offsetof(EmbeddingHeader, rename), rename,
+                              std::memory_order_release);
 }
 
 void EmbeddingTable::count(const ReductionCounts& counts) const {

@@ -98,7 +98,8 @@ class EmbeddingTable final : public catalog::Object,
   EmbeddingTable& operator=(const EmbeddingTable&) = delete;
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
-  [[nodiscard]] const std::string& name() const { return name_; }
+  /// Cost: a lock of its own, and a copy.
+  [[nodiscard]] std::string name() const;
   [[nodiscard]] const EmbeddingOptions& options() const { return options_; }
   [[nodiscard]] EmbeddingShape shape() const;
   [[nodiscard]] std::uint32_t row_bytes() const { return row_bytes_; }
@@ -191,6 +192,11 @@ class EmbeddingTable final : public catalog::Object,
   void set_dropped() override;
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
   [[nodiscard]] bool is_dropped() const override { return dropped(); }
+  [[nodiscard]] bool may_be_renamed() const override { return true; }
+  /// From now on who asks by a name that it had before gets not_found, readers elsewhere too.
+  void set_renamed(std::string& name, std::uint32_t rename) noexcept override;
+  /// The number of the rename by which it has its name; 0: of its making.
+  [[nodiscard]] std::uint32_t rename() const { return rename_.load(std::memory_order_acquire); }
   [[nodiscard]] std::uint64_t memory_bytes() const override { return all_numbers().memory_bytes; }
   void repack_spares() override {}
   /// A page a step.
@@ -267,7 +273,6 @@ class EmbeddingTable final : public catalog::Object,
   memory::BufferPool& pool_;
   std::byte* const memory_;  // of its region
   const std::uint32_t id_;
-  const std::string name_;
   const EmbeddingOptions options_;
   const std::uint32_t row_bytes_;
   const PageDivider divider_;
@@ -276,6 +281,9 @@ class EmbeddingTable final : public catalog::Object,
   std::byte* header_ = nullptr;
   std::atomic<const std::byte*> list_{nullptr};
   std::atomic<bool> dropped_{false};
+  std::atomic<std::uint32_t> rename_{0};
+  mutable std::mutex name_mutex_;  // taken last; guards the name
+  std::string name_;
 
   mutable std::mutex appends_mutex_;       // taken before the other
   mutable std::mutex replacements_mutex_;  // guards sequences, and that the list stays

@@ -33,12 +33,13 @@ Result<std::shared_ptr<EmbeddingTable>> obtain(catalog::Catalog& catalog, const 
   return catalog.open<EmbeddingTable>(asked.name);
 }
 
-Result<Numbers> execute(EmbeddingTable& of, const Info&) {
-  if (of.dropped()) return fail(Code::not_found, of.id());
+Result<Numbers> execute(EmbeddingTable& of, const Info& asked) {
+  if (of.dropped() || !has_name(of, asked.named)) return fail(Code::not_found, of.id());
   return Numbers{of.all_numbers()};
 }
 
 TableResult<Appended> execute(EmbeddingTable& of, const Append& asked) {
+  if (!has_name(of, asked.named)) return std::unexpected(Error{Code::not_found, 0, of.id()});
   const auto first = of.append(bytes_in(asked.rows));
   if (first) return Appended{*first};
   if (first.error().code != Code::invalid_argument) return std::unexpected(first.error());
@@ -47,6 +48,7 @@ TableResult<Appended> execute(EmbeddingTable& of, const Append& asked) {
 }
 
 TableResult<Replaced> execute(EmbeddingTable& of, const Replace& asked) {
+  if (!has_name(of, asked.named)) return std::unexpected(Error{Code::not_found, 0, of.id()});
   const auto done = of.replace(asked.row, bytes_in(asked.bytes));
   if (done) return Replaced{};
   if (done.error().code != Code::invalid_argument) return std::unexpected(done.error());

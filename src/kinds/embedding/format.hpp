@@ -85,7 +85,7 @@ struct EmbeddingHeader {
   std::uint32_t format;
   std::uint32_t row_bytes;
   EmbeddingShape shape;
-  std::uint64_t identity_reserved;
+  std::uint64_t rename;  // the number of that by which it has its name; 0: of its making
 
   std::uint64_t rows;         // visible ones
   std::uint64_t pages;        // entries of the page list that were filled; at least those of `rows`
@@ -97,6 +97,7 @@ static_assert(sizeof(EmbeddingHeader) == 128);
 static_assert(offsetof(EmbeddingHeader, superseded) == offsetof(wire::BufferHeader, superseded));
 static_assert(offsetof(EmbeddingHeader, magic) == 24 && offsetof(EmbeddingHeader, format) == 32);
 static_assert(offsetof(EmbeddingHeader, row_bytes) == 36 && offsetof(EmbeddingHeader, shape) == 40);
+static_assert(offsetof(EmbeddingHeader, rename) == 56);
 static_assert(offsetof(EmbeddingHeader, rows) == 64 && offsetof(EmbeddingHeader, pages) == 72);
 static_assert(offsetof(EmbeddingHeader, list) == 80);
 static_assert(offsetof(EmbeddingHeader, list_buffer) == 88);

@@ -17,7 +17,6 @@ TableError TablesReducer::in_words(std::size_t number, TableError error) const {
 TableResult<void> TablesReducer::open(std::size_t number) {
   if (number >= works_.size()) return {};
   const TableWork& of = works_[number];
-  if (of.table->dropped()) return std::unexpected(Error{Code::not_found, 0, of.table->id()});
   std::optional<Reducer>& reducer = reducers_[number % 2];
   reducer.emplace(*of.table, of.work, of.results);
   const auto begun = reducer->begin();
@@ -33,7 +32,6 @@ TableResult<void> TablesReducer::begin() {
 TableResult<bool> TablesReducer::step() {
   if (now_ == works_.size()) return false;
   const TableWork& of = works_[now_];
-  if (of.table->dropped()) return std::unexpected(Error{Code::not_found, 0, of.table->id()});
   std::optional<Reducer>& reducer = reducers_[now_ % 2];
   if (!of.work.bags.offsets.empty()) {
     const auto more = reducer->step();

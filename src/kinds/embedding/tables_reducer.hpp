@@ -40,8 +40,8 @@ class TablesReducer {
   /// Asks for the first rows. Errors: of a table, in words; and no results.
   TableResult<void> begin();
   /// Folds some rows of one table. Returns whether there is more to do; results are there when
-  /// there is not, and the tables have counted them. Errors: not_found (a table was dropped;
-  /// detail: its number), and as of begin(). Requires: begin() was called, and went well.
+  /// there is not, and the tables have counted them. One that is dropped meanwhile is read to the
+  /// end. Errors: as of begin(). Requires: begin() was called, and went well.
   TableResult<bool> step();
 
  private:

@@ -18,8 +18,8 @@
 
 namespace espalier::offload {
 
-inline constexpr DatagramSource kHere{{std::byte{10}, {}, {}, std::byte{1}}, 5000};
-inline constexpr DatagramSource kElsewhere{{std::byte{10}, {}, {}, std::byte{2}}, 5000};
+inline constexpr DatagramSource kHere{fabric::roce::IpAddress::v4(10, 0, 0, 1), 5000};
+inline constexpr DatagramSource kElsewhere{fabric::roce::IpAddress::v4(10, 0, 0, 2), 5000};
 
 /// A node with a map, its reader, and what that has sent.
 class DatagramNode {
@@ -36,7 +36,8 @@ class DatagramNode {
 
   /// Takes one, and returns what is sent then.
   std::vector<Sent> take(std::string_view bytes, const DatagramSource& from) {
-    reads.take(std::as_bytes(std::span(bytes)), from);
+    now_ns += pace_ns;
+    reads.take(std::as_bytes(std::span(bytes)), from, now_ns);
     while (reads.step()) continue;
     std::vector<Sent> sent;
     for (const auto& reply : reads.replies()) {
@@ -54,6 +55,8 @@ class DatagramNode {
 
   SchedulerFixture node;
   DatagramSessions sessions;
+  std::uint64_t now_ns = 0;
+  std::uint64_t pace_ns = DatagramSession::kHelloIntervalNs;  // from one datagram to the next
 
  private:
   SchedulerFixture::Client& putter_;

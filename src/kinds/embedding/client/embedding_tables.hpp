@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/current.hpp"
 #include "channel/interface.hpp"
 #include "channel/reached_object.hpp"
 #include "espalier/embedding_table.hpp"
@@ -27,27 +28,41 @@ namespace espalier::client {
 class EmbeddingTableImpl;
 class RemoteSessions;
 
+/// A table as it was opened.
+struct OpenedEmbedding {
+  using Object = channel::Reached<embedding::EmbeddingTable>;
+
+  Object object;
+  EmbeddingOptions options;
+  std::uint32_t row_bytes;
+  std::uint32_t since;  ///< it had the name after so many renames
+
+  /// What requests say of that.
+  [[nodiscard]] std::uint32_t named() const;
+};
+
 /// What is asked of one table of several.
 struct TablePart {
   EmbeddingTableImpl* table;
+  const OpenedEmbedding* at;
   const EmbeddingBags* bags;
   std::span<const float> vector;
   std::span<float> results;
 };
 
-/// One embedding table. Errors as in EmbeddingTable.
+/// One embedding table. Errors as in EmbeddingTable. It follows its name: where another table was
+/// given that, what is asked next goes there.
 class EmbeddingTableImpl final : public Interface {
  public:
-  using Object = channel::Reached<embedding::EmbeddingTable>;
+  using Object = OpenedEmbedding::Object;
 
-  EmbeddingTableImpl(std::shared_ptr<channel::Channel> channel, Object object,
-                     const EmbeddingOptions& options_in);
+  EmbeddingTableImpl(std::shared_ptr<channel::Channel> channel, OpenedEmbedding opened);
   static EmbeddingTable handle(std::shared_ptr<EmbeddingTableImpl> impl) {
     return EmbeddingTable(std::move(impl));
   }
   static EmbeddingTableImpl& of(const EmbeddingTable& handle) { return *handle.impl_; }
 
-  [[nodiscard]] const std::string& name() const { return object_.name(); }
+  [[nodiscard]] const std::string& name() const { return name_; }
 
   TableResult<std::uint64_t> append(std::span<const float> rows);
   TableResult<void> replace(std::uint64_t row, std::span<const float> values);
@@ -62,21 +77,37 @@ class EmbeddingTableImpl final : public Interface {
   Result<EmbeddingStats> stats();
   Result<std::vector<std::string>> audit();
 
-  const EmbeddingOptions options;
+  const EmbeddingOptions options;  // as it was opened first; its dimension stays
   const std::uint32_t row_bytes;
 
  private:
   friend class TablesAsked;
-  TableResult<std::string> stored(std::span<const float> values) const;
+  /// Does something with the table, and again where another one has its name: what was refused so
+  /// was not done. Errors: besides those of what is done, outdated, and those of opening it.
+  template <class Act>
+  auto follow(const Act& act) -> decltype(act(std::declval<const OpenedEmbedding&>()));
+  /// Whether another table was given the name since, or there were other renames; then the name as
+  /// it is now is the current one. Errors: outdated (of another dimension, which is the detail),
+  /// and whatever else keeps it from being opened.
+  [[nodiscard]] Result<bool> open_again(const OpenedEmbedding& before);
+  static TableResult<void> reduce_parts(Reduction reduction, std::span<TablePart> parts);
+
+  [[nodiscard]] TableResult<std::string> stored(const OpenedEmbedding& at,
+                                                std::span<const float> values) const;
+  TableResult<void> reduce_at(const OpenedEmbedding& at, const embedding::ReductionWork& work,
+                              std::span<float> results);
   /// Of a table elsewhere: by READs where this process reads alone, else by asking its node.
-  TableResult<void> reduce_far(const embedding::ReductionWork& work, std::span<float> results);
-  TableResult<void> reduce_at_node(const embedding::ReductionWork& work, std::span<float> results);
-  TableResult<std::uint32_t> renumber_some(std::span<std::uint32_t> ids);
-  TableResult<void> ask_for_bags(const embedding::ReductionWork& work, std::size_t first,
-                                 std::size_t end, std::span<float> results);
+  TableResult<void> reduce_far(const OpenedEmbedding& at, const embedding::ReductionWork& work,
+                               std::span<float> results);
+  TableResult<void> reduce_at_node(const OpenedEmbedding& at, const embedding::ReductionWork& work,
+                                   std::span<float> results);
+  TableResult<std::uint32_t> renumber_some(const OpenedEmbedding& at, std::span<std::uint32_t> ids);
+  TableResult<void> ask_for_bags(const OpenedEmbedding& at, const embedding::ReductionWork& work,
+                                 std::size_t first, std::size_t end, std::span<float> results);
 
   const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
-  const Object object_;
+  const std::string name_;
+  base::Current<OpenedEmbedding> now_;
   RemoteSessions* const alone_;  // of channel_, where rows are read by this process; else null
 };
 

@@ -24,15 +24,14 @@ constexpr std::uint32_t kStepRowsFar = 256;
 
 OneSidedEmbeddings::~OneSidedEmbeddings() { close(); }
 
-std::optional<TableResult<void>> OneSidedEmbeddings::reduce(RemoteSessions& sessions,
-                                                            channel::NodeNumber node,
-                                                            std::uint32_t table,
-                                                            const EmbeddingOptions& options,
-                                                            const embedding::ReductionWork& work,
-                                                            std::span<float> results) {
+std::optional<TableResult<void>> OneSidedEmbeddings::reduce(
+    RemoteSessions& sessions, channel::NodeNumber node, std::uint32_t table, std::uint32_t renames,
+    const EmbeddingOptions& options, const embedding::ReductionWork& work,
+    std::span<float> results) {
   for (int i = 0; i < kReduceTries && lane_.is_to(sessions, node, [this] { close(); }); ++i) {
     place::BagReader* const reader = open(table, options);
     if (reader == nullptr) break;
+    reader->expect_renames(renames);
     auto reduced = reduce_by(*reader, work, results);
     if (reduced || reduced.error().error.code == Code::invalid_argument) return reduced;
     const Code code = reduced.error().error.code;

@@ -26,12 +26,14 @@ class OneSidedEmbeddings final : public LanePart {
   OneSidedEmbeddings(const OneSidedEmbeddings&) = delete;
   OneSidedEmbeddings& operator=(const OneSidedEmbeddings&) = delete;
 
-  /// Reduces bags of a table that `node` numbered. Nothing: the rings are to do that, for nothing
+  /// Reduces bags of a table that `node` numbered, and that has its name by one of so many renames.
+  /// Nothing: the rings are to do that, for nothing
   /// can be read so, the lease was lost, the table is gone, or its rows were replaced again and
   /// again. What could not be had is not tried again for a while.
   /// Errors: invalid_argument (an id is no row's). Requires: as BagReader::reduce.
   std::optional<TableResult<void>> reduce(RemoteSessions& sessions, channel::NodeNumber node,
-                                          std::uint32_t table, const EmbeddingOptions& options,
+                                          std::uint32_t table, std::uint32_t renames,
+                                          const EmbeddingOptions& options,
                                           const embedding::ReductionWork& work,
                                           std::span<float> results);
   /// READs that were waited for, and bytes that came; and what went by the rings.

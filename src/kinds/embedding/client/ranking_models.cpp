@@ -5,6 +5,7 @@
 #include <functional>
 
 #include "base/until_fork.hpp"
+#include "catalog/await_records.hpp"
 #include "channel/objects.hpp"
 #include "channel/reached.hpp"
 #include "kinds/embedding/client/ask_node.hpp"
@@ -67,7 +68,13 @@ TableResult<std::vector<float>> RankingModelImpl::ask(const embedding::InferShap
     const std::shared_ptr<const RankingObject> model =
         channel_->own_objects()->find<RankingObject>(object_.number());
     if (model == nullptr) return std::unexpected(Error{Code::not_found, 0, object_.number()});
-    return embedding::infer(model, *channel_->own_objects(), shape_asked, bytes);
+    const catalog::Catalog& own = *channel_->own_objects();
+    auto ranks = embedding::infer(model, own, shape_asked, bytes);
+    // Which tables have its names is told as well.
+    if (const auto durable = catalog::await_objects(own); !durable) {
+      return std::unexpected(TableError(durable.error()));
+    }
+    return ranks;
   }
   const auto answer =
       ask_node(*channel_, object_, model_calls::Infer{object_.number(), shape_asked, bytes});

@@ -72,6 +72,7 @@ TableResult<void> Inference::read(const InferShape& shape, std::string_view byte
   return {};
 }
 
+/// As their names are at one moment: where some are given to others meanwhile, anew.
 TableResult<void> Inference::open(const catalog::Catalog& catalog) {
   if (const auto fault = fault_of_model(*model_, catalog)) return std::unexpected(*fault);
   const ModelPlan& plan = model_->plan();
@@ -79,6 +80,23 @@ TableResult<void> Inference::open(const catalog::Catalog& catalog) {
   work_->pooled = std::make_unique_for_overwrite<float[]>(floats);
   const std::span<float> pooled(work_->pooled.get(), floats);
   ranks_.resize(std::size_t{work_->queries.queries} * plan.outputs());
+  for (;;) {
+    const std::uint32_t renames = catalog.renames();
+    auto opened = open_tables(catalog, pooled);
+    if (catalog.renames() == renames) {
+      if (!opened) return opened;
+      break;
+    }
+    work_->works.clear();
+    work_->tables.clear();
+  }
+  if (auto fault = fault_of_tables(work_->works)) return wrong_request(*std::move(fault));
+  work_->reducer.emplace(work_->works);
+  return work_->reducer->begin();
+}
+
+TableResult<void> Inference::open_tables(const catalog::Catalog& catalog, std::span<float> pooled) {
+  const ModelPlan& plan = model_->plan();
   const std::size_t of_table = std::size_t{work_->queries.queries} * plan.dimension;
   for (std::size_t t = 0; t < plan.tables.size(); ++t) {
     auto table = catalog.open<EmbeddingTable>(plan.tables[t]);
@@ -97,9 +115,7 @@ TableResult<void> Inference::open(const catalog::Catalog& catalog) {
                             pooled.subspan(t * of_table, of_table)});
     work_->tables.push_back(*std::move(table));
   }
-  if (auto fault = fault_of_tables(work_->works)) return wrong_request(*std::move(fault));
-  work_->reducer.emplace(work_->works);
-  return work_->reducer->begin();
+  return {};
 }
 
 TableResult<bool> Inference::step() {

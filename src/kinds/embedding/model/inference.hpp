@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string_view>
 #include <vector>
 
@@ -51,6 +52,7 @@ class Inference {
 
  private:
   struct Work;
+  TableResult<void> open_tables(const catalog::Catalog& catalog, std::span<float> pooled);
 
   const std::shared_ptr<const RankingObject> model_;
   const std::unique_ptr<Work> work_;

@@ -93,14 +93,16 @@ struct Open {
   }
 };
 
-/// Read by each side for itself, as it takes many steps at a node.
+/// Read by each side for itself, as it takes many steps at a node. Which tables have the names that
+/// the model has is told by the answer.
 struct Infer {
   static constexpr wire::CallRow kCall{.id = wire::OffloadId::model_infer,
                                        .name = "model_infer",
                                        .summary = "ranks queries; answers the floats of each",
                                        .right = wire::Right::read,
                                        .object = wire::Names::by_id,
-                                       .at_device = wire::AtDevice::relayed};
+                                       .at_device = wire::AtDevice::relayed,
+                                       .tells_of_objects = true};
   using Reply = Inferred;
 
   std::uint32_t model = 0;

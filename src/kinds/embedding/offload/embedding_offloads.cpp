@@ -54,6 +54,14 @@ Next create_embedding(Call& call, const embedding_calls::Create& asked) {
   });
 }
 
+// The renames are counted before: one that comes between makes the answer an old one.
+Next open_embedding(Call& call, const embedding_calls::Open& asked) {
+  const std::uint32_t since = call.catalog().renames();
+  const auto table = obtain(call.catalog(), asked);
+  if (!table) return call.fail(table.error());
+  return answer(call, embedding_calls::Opened::of(**table, since));
+}
+
 // --- appending -----------------------------------------------------------------------------------
 
 /// What a helper made of an append.
@@ -133,7 +141,9 @@ Next group_rows(Call& call, const embedding_calls::Group& asked) {
     return answer_or_fail(call, *run.done);
   }
   auto table = embedding_of(call);
-  if (table == nullptr) return fail_no_embedding(call);
+  if (table == nullptr || !embedding_calls::has_name(*table, asked.named)) {
+    return fail_no_embedding(call);
+  }
   GroupingState& state = call.new_state<GroupingState>();
   state.run = std::make_unique<GroupingRun>();
   GroupingRun& run = *state.run;
@@ -147,7 +157,9 @@ Next group_rows(Call& call, const embedding_calls::Group& asked) {
 
 Next renumber_ids(Call& call, const embedding_calls::Renumber& asked) {
   const auto table = embedding_of(call);
-  if (table == nullptr) return fail_no_embedding(call);
+  if (table == nullptr || !embedding_calls::has_name(*table, asked.named)) {
+    return fail_no_embedding(call);
+  }
   if (!call.response_fits(asked.ids.size())) return call.writable();
   std::vector<std::uint32_t> ids(asked.ids.size() / sizeof(std::uint32_t));
   std::memcpy(ids.data(), asked.ids.data(), ids.size() * sizeof(std::uint32_t));
@@ -171,7 +183,7 @@ Next open_embedding_reads(Call& call, const embedding_calls::OpenReads&) {
 
 const Offload kEmbeddingOffloads[] = {
     serve<embedding_calls::Create, create_embedding>(),
-    serve_opening<embedding_calls::Open>(),
+    serve<embedding_calls::Open, open_embedding>(),
     serve_on<EmbeddingTable, embedding_calls::Info>(),
     serve<embedding_calls::Append, append_rows>(),
     serve<embedding_calls::Replace, replace_row>(),

@@ -61,7 +61,9 @@ embedding::ReductionWork work_of(const embedding_calls::Reduce& asked, Reduction
 
 Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
   auto table = call.catalog().find<EmbeddingTable>(call.map_number());
-  if (table == nullptr) return fail_no_table(call, call.map_number());
+  if (table == nullptr || !embedding_calls::has_name(*table, asked.named)) {
+    return fail_no_table(call, call.map_number());
+  }
   const std::uint32_t dimension = table->options().dimension;
   // Before each offset is looked at, and before anything is kept for the client.
   const std::size_t floats =
@@ -104,14 +106,17 @@ struct TablesState {
 
 /// The table of this number, if this client may read it: of the first one that was asked before.
 /// Errors: not_found, not_permitted.
-Result<std::shared_ptr<EmbeddingTable>> table_for(Call& call, std::uint32_t number, bool first) {
+Result<std::shared_ptr<EmbeddingTable>> table_for(Call& call, std::uint32_t number, bool first,
+                                                  std::uint32_t named) {
   auto table = call.catalog().find<EmbeddingTable>(number);
   const std::string_view prefix = call.principal().prefix;
   if (!first && !prefix.empty()) {
     const auto entry = call.catalog().find_any(number);
     if (entry != nullptr && !entry->name.starts_with(prefix)) return fail(Code::not_permitted);
   }
-  if (table == nullptr) return fail(Code::not_found, number);
+  if (table == nullptr || !embedding_calls::has_name(*table, named)) {
+    return fail(Code::not_found, number);
+  }
   return table;
 }
 
@@ -132,7 +137,7 @@ TableResult<std::size_t> read_works(Call& call, const embedding_calls::ReduceTab
       return std::unexpected(
           TableError(Error{Code::invalid_argument, 0, i}, "a TableShape is wrong"));
     }
-    auto table = table_for(call, i == 0 ? call.map_number() : shape.table, i == 0);
+    auto table = table_for(call, i == 0 ? call.map_number() : shape.table, i == 0, asked.named);
     if (!table) return std::unexpected(table.error());
     const auto take = [&data](std::uint32_t count) {
       const auto taken = data.first(count);
@@ -193,8 +198,7 @@ Next begin_tables(Call& call, const embedding_calls::ReduceTables& asked) {
 Next reduce_bags(Call& call, const embedding_calls::Reduce& asked) {
   if (!call.has_state<ReduceState>()) return begin_reduction(call, asked);
   ReductionRun& run = *call.state<ReduceState>().run;
-  if (run.table->dropped()) return fail_no_table(call, call.map_number());
-  if (!run.over) {
+  if (!run.over) {  // of a table that was dropped since as well: it is there as long as this
     const auto stepped = run.reducer->step();
     if (!stepped) return fail_in_words(call, embedding::error_of(stepped.error()));
     if (*stepped) return call.again();

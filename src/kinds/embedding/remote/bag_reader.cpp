@@ -152,7 +152,7 @@ Result<void> BagReader::read_header(const Wait& wait) {
 Result<void> BagReader::take_header(const std::byte* bytes) {
   EmbeddingHeader header{};
   std::memcpy(&header, bytes, kReadHeaderBytes);
-  if (!target_.is_live(header)) return fail(Code::not_found, target_.id);
+  if (!target_.is_live(header, renames_)) return fail(Code::not_found, target_.id);
   if (header.magic != embedding::kEmbeddingMagic || header.format != embedding::kEmbeddingFormat ||
       header.row_bytes != target_.row_bytes) {
     return fail(Code::corrupt, kEmbeddingHeaderFault);

@@ -78,13 +78,15 @@ class BagReader {
   /// Reduces bags of the rows that the table has. Cost: see above. Requires: no fault_of_work();
   /// ids are numbered by no grouping; `results` has room for result_width() floats of each bag,
   /// which are of no use where it fails.
-  /// Errors: invalid_argument (an id is no row's, in words), not_found (the table was dropped),
-  /// contended (rows were replaced again and again), connection_lost (the pair has failed, or there
-  /// is no lease), corrupt (what lies there is no such table); std::bad_alloc, and then the pair is
-  /// to be ended.
+  /// Errors: invalid_argument (an id is no row's, in words), not_found (the table was dropped, or
+  /// renamed), contended (rows were replaced again and again), connection_lost (the pair has
+  /// failed, or there is no lease), corrupt (what lies there is no such table); std::bad_alloc, and
+  /// then the pair is to be ended.
   TableResult<void> reduce(const embedding::ReductionWork& work, std::span<float> results,
                            const Wait& wait);
 
+  /// From now on a table that was renamed later than by so many renames is not_found.
+  void expect_renames(std::uint32_t renames) { renames_ = renames; }
   [[nodiscard]] LeaseGuard& lease() { return lease_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
   [[nodiscard]] const tree::WalkTraffic& traffic() const { return port_.traffic(); }
@@ -127,6 +129,7 @@ class BagReader {
   LeaseGuard lease_;
   base::ReadyQueue believed_{1};
   bool wants_belief_ = false;
+  std::uint32_t renames_ = 0;
   std::uint64_t rows_ = 0;  // that the header counted when last seen
   std::uint64_t list_ = 0;  // where it had its page list; 0: it was never read
   std::vector<Page> pages_;

@@ -23,10 +23,12 @@ struct EmbeddingTarget {
     return offset % wire::kBlockBytes == 0 && bytes <= region_bytes &&
            offset <= region_bytes - bytes;
   }
-  /// Whether a header is this table's, and the table was not dropped.
-  [[nodiscard]] bool is_live(const embedding::EmbeddingHeader& header) const {
+  /// Whether a header is this table's, and the table was neither dropped nor renamed since so many
+  /// renames.
+  [[nodiscard]] bool is_live(const embedding::EmbeddingHeader& header,
+                             std::uint32_t renames) const {
     return header.table_id == id && header.generation == generation &&
-           header.superseded == wire::kLive;
+           header.superseded == wire::kLive && header.rename <= renames;
   }
   /// Whether a page list can begin there: in the header's buffer, or in one of its own.
   [[nodiscard]] bool is_list(std::uint64_t list) const {

@@ -17,6 +17,7 @@
 #include "kinds/map/calls.hpp"
 #include "kinds/map/client/answer.hpp"
 #include "kinds/map/client/asked_borders.hpp"
+#include "kinds/map/client/datagram_caller.hpp"
 #include "kinds/map/client/one_sided_caller.hpp"
 #include "kinds/map/client/opened_map.hpp"
 #include "kinds/map/client/remote_snapshot.hpp"
@@ -80,6 +81,15 @@ Result<void> RemoteMap::run(const Request& request, Handler& handler) {
     sessions_->traffic().add(before, alone.traffic());
     if (!done) return std::unexpected(done.error());
     if (*done) return {};
+  }
+  if (request.op == Op::get && sessions_->asks_by_datagrams() && options_.versions) {
+    RemoteSession& by = **session;
+    auto& datagrams = by.parts.of<DatagramCaller>();
+    const tree::WalkTraffic before = datagrams.traffic();
+    const bool done =
+        datagrams.run(by.requests, by.rings->connection(), place->map, request, handler);
+    sessions_->traffic().add(before, datagrams.traffic());
+    if (done) return {};
   }
   (*session)->requests.submit({&request, 1}, handler, *place);
   (*session)->requests.drain();

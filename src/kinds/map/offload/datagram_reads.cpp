@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -53,7 +54,9 @@ DatagramReads::~DatagramReads() {
   while (step()) continue;
 }
 
-void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSource& from) {
+void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSource& from,
+                         std::uint64_t now_ns) {
+  now_ns_ = now_ns;
   const auto request = wire::read_datagram_request(datagram);
   if (!request) return count_drop();
   const auto session = sessions_.find(request->header.session);
@@ -63,6 +66,7 @@ void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSour
   if (!take_checked(session, *request, from)) count_drop();
 }
 
+// What somebody else sends again is refused by its number or address, before it counts.
 bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session,
                                  const wire::TakenRequest& request, const DatagramSource& from) {
   switch (static_cast<wire::DatagramKind>(request.header.kind)) {
@@ -75,11 +79,11 @@ bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session
 // A hello is good once: one that is sent again from elsewhere has nothing sent there.
 bool DatagramReads::challenge(DatagramSession& session, const wire::DatagramRequest& hello,
                               const DatagramSource& from) {
-  if (!session.taken.take_new(hello.number)) return false;
+  if (!session.taken.take_new(hello.number) || !within_rate(session.hellos)) return false;
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge) return false;
-  const auto header = reply_of(session, hello.number, wire::DatagramKind::challenge,
-                               wire::DatagramStatus::invalid);
+  const auto header =
+      reply_of(session, hello.number, wire::DatagramKind::challenge, wire::DatagramStatus::invalid);
   if (!send(session, from, header, *challenge)) return false;
   sessions_.counts.challenged.fetch_add(1, std::memory_order_relaxed);
   return true;
@@ -90,7 +94,7 @@ bool DatagramReads::prove(DatagramSession& session, const wire::TakenRequest& pr
                           const DatagramSource& from) {
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge || !crypto::equal_in_secret(bytes_of(proof.key), *challenge)) return false;
-  if (!session.taken.take_new(proof.header.number)) return false;
+  if (!session.taken.take_new(proof.header.number) || !within_rate(session.hellos)) return false;
   session.has_proved = true;
   session.source = from;
   return send(session, from,
@@ -116,6 +120,7 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   const bool proved = session->has_proved && session->source == from;
   if (!proved && !planted(Bug::datagram_to_unproved)) return false;
   if (free_gets_.empty() || !session->taken.take(get.header.number)) return false;
+  if (!within_rate(session->gets)) return false;
   ServedMap* const map = map_of(*session, get);
   if (map == nullptr) return send_to_rings(*session, get.header.number, from);
   const std::uint32_t place = free_gets_.back();
@@ -130,8 +135,16 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   begun.walk.op = Op::get;
   begun.walk.tag = place;
   begun.walk.key = {begun.key.data(), get.key.size()};
-  maps_.begin_walks(*map);
-  map->submit(begun.walk, *this, wire::Ref{get.header.hint});
+  try {
+    map->submit(begun.walk, *this, wire::Ref{get.header.hint});
+    maps_.begin_walks(*map);
+  } catch (const std::bad_alloc&) {
+    if (begun.session == nullptr) return true;  // it has been answered
+    begun.session = nullptr;
+    --map->users;
+    free_gets_.push_back(place);
+    throw;
+  }
   return true;
 }
 
@@ -153,9 +166,8 @@ void DatagramReads::answer(const DatagramSession& session, const Get& get,
     if (!send_to_rings(session, get.asked.number, get.from)) count_drop();
     return;
   }
-  auto header =
-      reply_of(session, get.asked.number, wire::DatagramKind::answer,
-               found.found ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
+  auto header = reply_of(session, get.asked.number, wire::DatagramKind::answer,
+                         found.found ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
   header.item_version = found.found ? found.version : 0;
   header.read_version = found.read_version;
   const auto value = found.found ? bytes_of(found.value) : std::span<const std::byte>();
@@ -184,6 +196,12 @@ bool DatagramReads::send(const DatagramSession& session, const DatagramSource& t
   if (!crypto::sign_reply(*session.key, std::span(reply.datagram).first(reply.bytes))) return false;
   ++ready_;
   return true;
+}
+
+bool DatagramReads::within_rate(DatagramRate& rate) {
+  if (rate.take(now_ns_)) return true;
+  sessions_.counts.limited.fetch_add(1, std::memory_order_relaxed);
+  return false;
 }
 
 void DatagramReads::count_drop() {

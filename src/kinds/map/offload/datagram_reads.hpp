@@ -11,6 +11,7 @@
 // Thread: one at a time.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -42,7 +43,11 @@ class DatagramReads final : private Handler {
   ~DatagramReads() override;
 
   /// Takes one datagram, of whatever bytes, as it came from there.
-  void take(std::span<const std::byte> datagram, const DatagramSource& from);
+  void take(std::span<const std::byte> datagram, const DatagramSource& from, std::uint64_t now_ns);
+  /// How many more it can take, whatever they are, with replies for all.
+  [[nodiscard]] std::size_t places() const {
+    return std::min(free_gets_.size(), replies_.size() - ready_);
+  }
   /// One turn of the walks in flight. Returns whether there are any.
   bool step() { return maps_.step(); }
   /// What is to be sent, until forget_replies().
@@ -77,6 +82,7 @@ class DatagramReads final : private Handler {
   void answer(const DatagramSession& session, const Get& get, const Completion& found);
   [[nodiscard]] bool send_to_rings(const DatagramSession& session, std::uint64_t number,
                                    const DatagramSource& to);
+  [[nodiscard]] bool within_rate(DatagramRate& rate);
   void count_drop();
 
   Services& services_;
@@ -88,6 +94,7 @@ class DatagramReads final : private Handler {
   std::vector<std::uint32_t> free_gets_;
   std::vector<Reply> replies_;
   std::size_t ready_ = 0;
+  std::uint64_t now_ns_ = 0;  // as of the datagram that is taken
 };
 
 }  // namespace espalier::offload

@@ -43,7 +43,7 @@ void run(base::FuzzInput input) {
   static World world;
   while (!input.over()) {
     DatagramSource from = kElsewhere;
-    from.port = static_cast<std::uint16_t>(6000 + input.byte() % 4);
+    from.udp_port = static_cast<std::uint16_t>(6000 + input.byte() % 4);
     const std::string bytes = datagram_from(input, world.bad);
     for (const auto& sent : world.node.take(bytes, from)) {
       want(sent.to == from, "it is sent elsewhere");

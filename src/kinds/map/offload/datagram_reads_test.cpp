@@ -227,7 +227,7 @@ TEST_F(Proved, AChallengeIsGoodForItsAddressAlone) {
   const std::string said(challenge->payload);
   EXPECT_TRUE(is_dropped(client_.proof(said), kHere));
   DatagramSource port = kElsewhere;
-  ++port.port;
+  ++port.udp_port;
   EXPECT_TRUE(is_dropped(client_.proof(said), port));
   DatagramClient other(node_);
   EXPECT_TRUE(is_dropped(other.proof(said), kElsewhere));
@@ -248,13 +248,33 @@ TEST_F(Proved, MoreThanItTakesAtATimeAreDropped) {
   const std::uint64_t before = node_.dropped();
   for (std::size_t i = 0; i < DatagramReads::kGets + 3; ++i) {
     const std::string get = client_.get("a");
-    node_.reads.take(std::as_bytes(std::span(get)), kHere);
+    node_.reads.take(std::as_bytes(std::span(get)), kHere, node_.now_ns);
   }
   while (node_.reads.step()) continue;
   EXPECT_EQ(node_.reads.replies().size(), DatagramReads::kGets);
   EXPECT_EQ(node_.dropped(), before + 3);
   node_.reads.forget_replies();
   EXPECT_EQ(client_.ask(client_.get("a"), kHere), DatagramStatus::absent);
+}
+
+// What a session costs is bounded, whoever replays or makes its datagrams, and that of others is
+// not touched.
+TEST_F(Proved, MoreThanItsRateAreDropped) {
+  DatagramClient other(node_);
+  ASSERT_TRUE(other.prove(kHere));
+  node_.pace_ns = 0;
+  const std::uint64_t challenged = node_.sessions.counts.challenged;
+  for (int i = 0; i < 1000; ++i) static_cast<void>(node_.take(client_.hello(), kElsewhere));
+  EXPECT_LE(node_.sessions.counts.challenged - challenged, DatagramSession::kHellosAtOnce);
+  for (int i = 0; i < 1000; ++i) static_cast<void>(client_.ask(client_.get("a"), kHere));
+  EXPECT_EQ(node_.sessions.counts.answered, DatagramSession::kGetsAtOnce);
+  EXPECT_GE(node_.sessions.counts.limited, 1000 - DatagramSession::kGetsAtOnce);
+  EXPECT_EQ(other.ask(other.get("a"), kHere), DatagramStatus::absent);
+  // One more for each interval that has passed.
+  node_.pace_ns = DatagramSession::kGetIntervalNs;
+  for (int i = 0; i < 1000; ++i) {
+    EXPECT_EQ(client_.ask(client_.get("a"), kHere), DatagramStatus::absent) << i;
+  }
 }
 
 TEST(DatagramNumbers, AreTakenSoOftenAndNotLate) {

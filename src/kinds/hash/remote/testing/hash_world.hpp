@@ -212,6 +212,7 @@ class HashWorld final : private Handler {
   }
   void done(const Completion& completion) override {
     ++done_;
+    acts_since_a_get_ = 0;
     const Asked& asked = *asked_[completion.tag];
     if (!completion.ok) {
       const Code code = completion.error.code;
@@ -249,9 +250,12 @@ class HashWorld final : private Handler {
 
   // --- what the host does ------------------------------------------------------------------------
 
+  /// A get that waits for lost frames is tried as well by few acts as by thousands.
   void write_after() {
-    world_.after(random_.below(3'000), [this] {
+    const std::uint64_t pause_ns = acts_since_a_get_ < 256 ? 3'000 : 100'000;
+    world_.after(random_.below(pause_ns), [this] {
       if (ended_) return;
+      ++acts_since_a_get_;
       if (!dropped_) act();
       write_after();
     });
@@ -271,8 +275,10 @@ class HashWorld final : private Handler {
     static constexpr std::uint64_t kLengths[] = {0, 8, 48, 200, 900, 3'000};
     const std::uint64_t length = kLengths[random_.below(options_.long_pairs ? 6 : 5)];
     const std::string stamp = std::to_string(number) + "@" + std::to_string(moment_ + 1) + ";";
-    std::string value;
-    while (value.size() < length + (length != 0 ? stamp.size() : 0)) value += stamp;
+    if (length == 0) return {};
+    std::string value((length / stamp.size() + 1) * stamp.size(), '\0');
+    for (std::size_t at = 0; at < value.size(); at += stamp.size())
+      stamp.copy(&value[at], stamp.size());
     return value;
   }
   void write(std::uint32_t number) {
@@ -362,6 +368,7 @@ class HashWorld final : private Handler {
   std::optional<hash::HashSnapshot> snapshot_;
   std::uint32_t known_ = 0;
   std::uint32_t done_ = 0;
+  std::uint32_t acts_since_a_get_ = 0;  // of the host
   bool ended_ = false;
   bool dropped_ = false;
   std::string wrong_;

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Names of machines in addresses of the fabric: how they are written, and what the system's
+// resolver says of them (/etc/hosts, DNS, as nsswitch.conf has it), each time that an endpoint is
+// opened. Whoever answers the resolver says where clients go, so what must not go elsewhere has
+// secrets, by which both sides prove who they are, or numbers.
+//
+// Thread: any; look_up() waits for the resolver, which may take many seconds.
+#pragma once
+
+#include <netdb.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "espalier/error.hpp"
+#include "fabric/roce/port.hpp"
+
+namespace espalier::fabric {
+
+/// Whether this is a name of letters, digits and '-' in labels apart by dots, the last of which is
+/// no number, so that an address with a mistake is no name. At most 253 bytes, each label 63.
+[[nodiscard]] bool is_host_name(std::string_view text);
+
+/// The first of IPv4 in a list that one machine can have as its own, or else of IPv6. Of the
+/// version that is asked for alone, if one is. Nothing: there is none.
+[[nodiscard]] std::optional<roce::IpAddress> pick_address(const addrinfo* list,
+                                                          std::optional<bool> is_v6);
+
+/// Errors: system (ENXIO: the name has no such address, or the resolver says nothing just now).
+Result<roce::IpAddress> look_up(const std::string& name, std::optional<bool> is_v6 = {});
+
+}  // namespace espalier::fabric

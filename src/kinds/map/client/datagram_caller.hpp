@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gets of one thread by datagrams: a session of the thread's response ring, and a socket.
+//
+// What a datagram could not bring goes by the rings: values that are too long, keys of others, and
+// what was lost too often. After such a loss the address is proved anew, and where that does not
+// work either, another session is opened; while nothing works it is tried less and less often.
+//
+// Thread: one at a time: that of the session.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "channel/rings/remote_pipeline.hpp"
+#include "kinds/map/client/datagram_gets.hpp"
+#include "kinds/map/client/udp_wire.hpp"
+#include "reach/walk_traffic.hpp"
+
+namespace espalier::client {
+
+class DatagramCaller final : public LanePart {
+ public:
+  /// Has the node begin a session, if there is none. Cost: one round trip by the rings.
+  /// Errors: unsupported (the node takes no datagrams, or there is no libcrypto), connection_lost,
+  /// not_permitted, system.
+  Result<void> open(RemoteRequests& requests, NodeConnection& connection);
+  /// Does a get of a map, and tells the handler as any get does. Returns false if it goes by the
+  /// rings instead: then the handler was told nothing.
+  [[nodiscard]] bool run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
+                         const Request& get, Handler& handler);
+  /// What all its gets took: reads are gets that were answered, waits all that were sent.
+  [[nodiscard]] tree::WalkTraffic traffic() const;
+
+ private:
+  [[nodiscard]] bool is_ready(RemoteRequests& requests, NodeConnection& connection);
+  bool pause();
+  void close();
+
+  std::unique_ptr<UdpWire> wire_;
+  std::unique_ptr<DatagramGets> gets_;  // null: there is no session
+  bool proved_ = false;
+  std::uint64_t not_before_ns_ = 0;  // another try
+  std::uint64_t pause_ns_ = 0;       // before the next one
+  tree::WalkTraffic traffic_;        // but for that of gets_
+};
+
+}  // namespace espalier::client
