@@ -39,7 +39,8 @@ enum class Bug : std::uint8_t {
   copy_of_dropped_object_open,  // it does not say that what it has by half was dropped
 
   // Of records that several threads apply (parallel_redo.hpp).
-  redo_barrier_passed,  // what makes and drops objects waits for no other record
+  redo_barrier_passed,     // what makes and drops objects waits for no other record
+  recovered_not_recorded,  // versions that are taken meanwhile may come again
 };
 
 using base::planted;

@@ -7,7 +7,10 @@
 #include "catalog/apply_record.hpp"
 #include "catalog/client_record.hpp"
 #include "catalog/redo_effect.hpp"
+#include "catalog/redo_sink.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "engine/transaction_redo.hpp"
+#include "memory/version_clock.hpp"
 #include "store/numbered_clients.hpp"
 #include "store/store_core.hpp"
 
@@ -141,6 +144,43 @@ Result<void> RedoTarget::apply_all(std::span<const std::string_view> records,
       return fail(Code::out_of_memory);
     }
   }
+  return {};
+}
+
+namespace {
+
+struct RecoveredClock {
+  const catalog::EntryPointer entry;
+  memory::VersionClock& clock;
+  const catalog::ReservedVersions::Record& record;
+};
+
+// Of each of the objects that share a clock: what is recorded of one goes when that is dropped.
+std::vector<RecoveredClock> clocks_above_records(Services& services, std::span<const Kind> own) {
+  std::vector<RecoveredClock> above;
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    memory::VersionClock* const clock = entry->object->transaction_clock();
+    const KindRedo* const redo = redo_of(entry->kind, own);
+    const bool is_recorded = entry->object->redo() != nullptr && redo != nullptr;
+    if (clock == nullptr || !is_recorded || redo->versions_record.write == nullptr) continue;
+    if (clock->is_above_records()) above.push_back({entry, *clock, redo->versions_record});
+  }
+  return above;
+}
+
+}  // namespace
+
+Result<void> record_recovered(Services& services, std::span<const Kind> own) {
+  if (planted(Bug::recovered_not_recorded)) return {};
+  const std::vector<RecoveredClock> above = clocks_above_records(services, own);
+  for (const RecoveredClock& one : above) {
+    catalog::RedoSink* const sink = one.entry->object->redo();
+    auto room = catalog::RedoRoom::reserve(sink, one.record.bytes);
+    if (!room) return std::unexpected(room.error());
+    one.record.write(room->bytes(), one.entry->id, one.clock.taken());
+    room->hand_over();
+  }
+  for (const RecoveredClock& one : above) one.clock.go_on_above(one.clock.taken());
   return {};
 }
 

@@ -62,6 +62,12 @@ class RedoTarget {
 /// kinds beside those of the registry.
 [[nodiscard]] const KindRedo* redo_of(ObjectKind objects, std::span<const Kind> own);
 
+/// Has versions that were taken while records were applied stand in records, too: none of them may
+/// come again, and another recovery, by other threads say, may take fewer. `own`: as below. Errors:
+/// busy (the sink has no room), others of the sink. Requires: all is applied, objects have their
+/// sink, and whoever is to use them waits until what was handed over is durable.
+Result<void> record_recovered(Services& services, std::span<const Kind> own);
+
 /// Tells what a record of a store says was done (catalog/redo_effect.hpp), of any bytes.
 /// Errors: as RedoTarget::apply(), but no memory runs out; some effects may have been told before.
 Result<void> describe_record(std::string_view record, std::span<const Kind> own,

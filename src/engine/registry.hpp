@@ -12,6 +12,7 @@
 #include <string_view>
 #include <vector>
 
+#include "catalog/reserved_versions.hpp"
 #include "engine/node_parts.hpp"
 #include "espalier/error.hpp"
 #include "espalier/kind.hpp"
@@ -86,6 +87,9 @@ struct KindRedo {
   Result<void> (*apply_run)(RedoTarget& target, std::uint32_t object,
                             std::span<const std::string_view> records,
                             std::size_t& applied) = nullptr;
+  /// A record that versions of an object were taken up to one, after which its clock goes on; of a
+  /// kind without: none.
+  catalog::ReservedVersions::Record versions_record{};
   /// Tells what a record of one of the kind's own types says was done, of any bytes, effect by
   /// effect (catalog/redo_effect.hpp). Errors: corrupt (detail: a catalog::RedoFault), of which
   /// some effects may have been told before.

@@ -115,6 +115,12 @@ class LogWriter final : public catalog::RedoSink {
   /// now may go all the same.
   void keep_from(std::uint64_t sequence) { keep_from_ = sequence; }
 
+  /// Has room given at the bound, too, until keep_bound(): for few records that a start cannot do
+  /// without, for which the segment that it has begun has space.
+  void lift_bound() { room_.pause(false); }
+  /// No more room is given while the log is at its bound. Thread: any.
+  void keep_bound();
+
   /// Has records kept from now on. The keeper outlives the writer. Requires: nothing was appended
   /// yet.
   void have_kept_by(RecordKeeper& by) { kept_by_ = &by; }
@@ -144,7 +150,6 @@ class LogWriter final : public catalog::RedoSink {
   void acknowledge_ended(std::unique_lock<std::mutex>& lock);
   void tell_failure(std::unique_lock<std::mutex>& lock);
   void let_go(RecordList& records);
-  void keep_bound();
 
   const WriterOptions options_;
   RecordKeeper* kept_by_ = nullptr;

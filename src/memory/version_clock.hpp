@@ -19,6 +19,7 @@
 //    records before it. What is done and not durable the thread releases that raises the mark.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -132,12 +133,18 @@ class VersionClock {
   /// a hold was granted, the version that it goes on to may be released under a hold.
   /// Requires: all versions that were taken are done, and no thread takes one.
   void go_on_above(std::uint64_t version) {
-    if (!versions_ || version <= taken()) return;
+    if (!versions_) return;
+    recorded_ = std::max(recorded_, version);
+    if (version <= taken()) return;
     while (released_now() < taken()) std::this_thread::yield();
     ESPALIER_ASSERT(released() == taken());
     base::shared<std::uint64_t>(words_.write).store(version);
     base::shared<std::uint64_t>(words_.read).store(version);
   }
+
+  /// Whether it has passed all versions that it went on above: those who applied the records have
+  /// taken some that no record tells of. Requires: as go_on_above().
+  [[nodiscard]] bool is_above_records() const { return versions_ && taken() > recorded_; }
 
   /// Says that everything written under `version` is complete, and releases what can be released.
   /// `sequence`: of its record; 0: it has none.
@@ -208,6 +215,7 @@ class VersionClock {
   VersionWords words_;
   ReleaseHold hold_;
   bool versions_ = true;
+  std::uint64_t recorded_ = 0;  // the highest version of the records that are applied
   std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
   const std::atomic<std::uint64_t>* durable_ = &kAllDurable;  // up to which sequence records are
   std::unique_ptr<Records> records_;                          // null: nothing waits for any

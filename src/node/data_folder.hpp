@@ -64,8 +64,10 @@ class DataFolder {
   /// Makes durable what was done. Requires: the store and its objects are gone.
   ~DataFolder();
 
-  /// Begins to take the records of a store, if open() has not. Requires: nobody uses it meanwhile.
-  void record(offload::Services& services);
+  /// Begins to take the records of a store, if open() has not. Whoever is to use it waits until
+  /// what was handed over is durable. Errors: why it cannot. Requires: nobody uses it meanwhile.
+  std::expected<void, std::string> record(offload::Services& services,
+                                          std::span<const offload::Kind> own_kinds);
 
   [[nodiscard]] log::LogWriter& writer() { return log_->writer(); }
   [[nodiscard]] const log::LogWriter& writer() const { return log_->writer(); }

@@ -5,8 +5,8 @@
 //
 // Two writes of one key are never in flight together, for those may pass each other.
 //
-// Keys that ascend, as those of a checkpoint and of what was loaded in order, are written as
-// batches instead: of these whole leaves are built, as full as they would be one by one.
+// Keys that ascend behind all others, as those of a checkpoint and of what was loaded in order, are
+// built into whole leaves instead (kinds/map/write/append_items.hpp).
 //
 // Thread: that of the context; one at a time for each map.
 #pragma once

@@ -134,5 +134,29 @@ TEST_F(FullRedoRuns, ApplyWhatFilledAStore) {
   EXPECT_EQ(again.items(), user.items());
 }
 
+// In one window puts may come before the erases that made room for them.
+TEST_F(FullRedoRuns, ApplyWhatErasesMadeRoomFor) {
+  base::Random random(base::seed_from_environment(43));
+  MapUser user(context_, create({.node_bytes = 8192}));
+  const auto key = [](std::uint64_t i) { return "key" + std::to_string(10'000'000 + i); };
+  std::uint64_t next = 0;
+  while (user.put(key(next * 7919 % 1'000'000), std::string(100, 'v')).ok) ++next;
+  std::uint64_t erased = 0;
+  std::uint64_t written = 0;
+  for (int round = 0; round < 40; ++round) {
+    for (int i = 0; i < 100; ++i) user.write(Op::erase, key(erased++ * 7919 % 1'000'000));
+    for (int i = 0; i < 100; ++i) {
+      written += user.put(key(next++ * 7919 % 1'000'000), std::string(100, 'w')).ok ? 1 : 0;
+    }
+  }
+  ASSERT_GT(written, 2000u);
+  auto records = sink_.records();
+  ASSERT_TRUE(apply(records.front()));
+  apply_runs(*other(user.map()), std::span(records).subspan(1), 200 + random.below(1000));
+  MapUser again(other_context_, other(user.map()));
+  EXPECT_EQ(again.items(), user.items());
+  EXPECT_EQ(audit(*other(user.map())), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace espalier::tree

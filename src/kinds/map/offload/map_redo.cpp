@@ -114,6 +114,7 @@ std::vector<std::string> audit_a_map(catalog::Object& object) {
 const KindRedo kMapRedo{.restore = restore_a_map,
                         .apply = apply_to_a_map,
                         .apply_run = apply_run_to_a_map,
+                        .versions_record = {sizeof(tree::WrittenRecord), tree::write_reserved},
                         .describe = describe_map_writes,
                         .audit = audit_a_map,
                         .copy = copy_a_map,

@@ -56,13 +56,13 @@ class AuditTest : public ::testing::Test {
     return number;
   }
   template <class T>
-  void expect_field(std::byte* node, T wire::NodeHeader::*member, T value,
+  void expect_field(std::byte* node, T wire::NodeHeader::* member, T value,
                     const std::string& sentence) {
     auto* header = reinterpret_cast<wire::NodeHeader*>(node);
     expect_complaint(reinterpret_cast<std::byte*>(&(header->*member)), value, sentence);
   }
   template <class T>
-  static T field(const std::byte* node, T wire::NodeHeader::*member) {
+  static T field(const std::byte* node, T wire::NodeHeader::* member) {
     wire::NodeHeader header;
     std::memcpy(&header, node, sizeof header);
     return header.*member;

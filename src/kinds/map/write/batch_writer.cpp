@@ -186,9 +186,6 @@ void BatchWriter::rebuild(const LeafShare& share, std::vector<Splice>& splices) 
   std::vector<Record> records;
   gather_newest(node, records);
   const auto writes = writes_.subspan(share.first, share.count);
-  const bool arrives_behind =
-      !node.has_high_fence() &&
-      (records.empty() || compare_keys(records.back().key_view(), writes.front().key->view()) < 0);
   for (const WriteIntent& intent : writes) apply_to_records(records, intent);
   const std::uint64_t bytes = placed_bytes(records, map_.geometry);
   const std::string_view low = node.low_fence();
@@ -198,9 +195,7 @@ void BatchWriter::rebuild(const LeafShare& share, std::vector<Splice>& splices) 
   std::vector<std::size_t> cuts{0};
   if (bytes > limit) {
     ESPALIER_ASSERT(!erases_);
-    cuts = arrives_behind
-               ? cut_full(records, map_.geometry, low, high)
-               : cut_to_fit(records, map_.geometry, bytes * 10 / (limit * 7) + 1, low, high);
+    cuts = cut_to_fit(records, map_.geometry, bytes * 10 / (limit * 7) + 1, low, high);
   }
   if (bytes < merge_threshold(map_.geometry) && node.lid() != map_.root) {
     thin_.push_back(writes.front().key);

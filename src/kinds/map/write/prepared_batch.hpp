@@ -85,11 +85,10 @@ class PreparedBatch {
     // By key, and the last write of a key first: the others are dropped.
     std::vector<std::size_t> order(writes.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-    const auto comes_before = [&](std::size_t a, std::size_t b) {
+    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
       const int compared = compare_keys(writes[a].key, writes[b].key);
       return compared != 0 ? compared < 0 : a > b;
-    };
-    if (!std::ranges::is_sorted(order, comes_before)) std::ranges::sort(order, comes_before);
+    });
     const auto same = [&](std::size_t a, std::size_t b) { return writes[a].key == writes[b].key; };
     order.erase(std::unique(order.begin(), order.end(), same), order.end());
     write_keys_.resize(order.size());
