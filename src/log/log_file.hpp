@@ -33,6 +33,8 @@ class LogFile {
   /// Reads; fewer bytes than wanted are all there are. Requires: as write. Errors: system.
   [[nodiscard]] virtual Result<std::size_t> read(std::uint64_t offset,
                                                  std::span<std::byte> bytes) = 0;
+  /// Whether reads wait for a disk: who reads all of it gains by a thread that reads ahead.
+  [[nodiscard]] virtual bool waits_for_disk() const { return false; }
   /// Makes the file so many bytes of zeros, written and durable: blocks that the file system only
   /// allocates cost a change of its own books when they are written. Errors: system.
   [[nodiscard]] virtual Result<void> fill(std::uint64_t bytes) = 0;

@@ -51,6 +51,8 @@ class FaultyFolder final : public LogFolder {
   /// Whether writes from now on were under way when it crashed: any part of them may have come
   /// through.
   void write_late(bool late) { late_ = late; }
+  /// Whether those who read all of a file have a thread read ahead, as of a real disk.
+  void read_ahead(bool ahead) { ahead_ = ahead; }
   /// Is called at the beginning of each write, with no lock held. Requires: nobody writes yet.
   void before_write(std::function<void()> call) { before_write_ = std::move(call); }
   /// In the n-th operation from now memory runs out, once: it throws.
@@ -112,6 +114,7 @@ class FaultyFolder final : public LogFolder {
   std::uint64_t memory_ends_in_ = 0;
   bool crashed_ = false;
   bool late_ = false;
+  bool ahead_ = false;
   std::function<void()> before_write_;
   bool locked_ = false;
   std::uint64_t lies_ = 0;
