@@ -152,7 +152,7 @@ namespace {
 struct RecoveredClock {
   const catalog::EntryPointer entry;
   memory::VersionClock& clock;
-  const catalog::ReservedVersions::Record& record;
+  const VersionsRecord& record;
 };
 
 // Of each of the objects that share a clock: what is recorded of one goes when that is dropped.

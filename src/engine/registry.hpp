@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -12,7 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include "catalog/reserved_versions.hpp"
 #include "engine/node_parts.hpp"
 #include "espalier/error.hpp"
 #include "espalier/kind.hpp"
@@ -73,6 +73,13 @@ class RedoTarget;
 struct Services;
 using TakeEffect = std::function<void(const catalog::RedoEffect&)>;
 
+/// Of a kind whose objects keep no versions: null.
+struct VersionsRecord {
+  std::size_t bytes = 0;
+  void (*write)(std::span<std::byte> to, std::uint32_t object, std::uint64_t version) noexcept =
+      nullptr;
+};
+
 /// How a store is made again of the records of a kind's objects (engine/redo_target.hpp), and such
 /// records of what they have (engine/object_copy.hpp).
 struct KindRedo {
@@ -87,9 +94,8 @@ struct KindRedo {
   Result<void> (*apply_run)(RedoTarget& target, std::uint32_t object,
                             std::span<const std::string_view> records,
                             std::size_t& applied) = nullptr;
-  /// A record that versions of an object were taken up to one, after which its clock goes on; of a
-  /// kind without: none.
-  catalog::ReservedVersions::Record versions_record{};
+  /// A record that versions of an object were taken up to one, after which its clock goes on.
+  VersionsRecord versions_record{};
   /// Tells what a record of one of the kind's own types says was done, of any bytes, effect by
   /// effect (catalog/redo_effect.hpp). Errors: corrupt (detail: a catalog::RedoFault), of which
   /// some effects may have been told before.

@@ -171,11 +171,6 @@ bool ChainNode::begins_anew() const {
   return begins_anew_;
 }
 
-std::string ChainNode::why_ended() const {
-  const std::lock_guard lock(mutex_);
-  return why_ended_;
-}
-
 std::optional<std::string> ChainNode::await_head(const std::function<bool()>& stopped) {
   std::unique_lock lock(mutex_);
   while (!is_head_) {

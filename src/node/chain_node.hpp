@@ -75,7 +75,10 @@ class ChainNode final : private ChainListener {
   /// more. Returns nothing then, or why it will not be: "" where `stopped` says so.
   [[nodiscard]] std::optional<std::string> await_head(const std::function<bool()>& stopped);
   /// Why it takes no part any more; empty: it does.
-  [[nodiscard]] std::string why_ended() const;
+  [[nodiscard]] std::string why_ended() const {
+    const std::lock_guard lock(mutex_);
+    return why_ended_;
+  }
   /// Is held while a record is applied to the store and goes to the log, so who holds it sees the
   /// store as the records of the log have made it. Once it is the head nothing is applied.
   [[nodiscard]] std::mutex& applying() { return applying_; }
