@@ -39,8 +39,7 @@ enum class Bug : std::uint8_t {
   copy_of_dropped_object_open,  // it does not say that what it has by half was dropped
 
   // Of records that several threads apply (parallel_redo.hpp).
-  redo_barrier_passed,     // what makes and drops objects waits for no other record
-  recovered_not_recorded,  // versions that are taken meanwhile may come again
+  redo_barrier_passed,  // what makes and drops objects waits for no other record
 };
 
 using base::planted;
