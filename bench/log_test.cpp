@@ -80,7 +80,8 @@ TEST(RunLogConcurrency, NoAddIsMissing) {
   options.experiments = {"adds"};
   const PointLines lines = log_lines(options);
   EXPECT_EQ(lines.exit_code, 0);
-  ASSERT_EQ(lines.runs.size(), 6u);
+  ASSERT_EQ(lines.runs.size(), 7u);  // and the disk's flush
+  EXPECT_EQ(lines.runs.back().at("target"), "disk");
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.at("ops"), 256);

@@ -154,6 +154,10 @@ std::vector<MeasuredPoint> pairs_points(const LogBenchOptions& options) {
   return points;
 }
 
+/// Flushes take longer than adds.
+constexpr std::uint64_t kFlushesBesideAdds = 4000;
+constexpr std::uint32_t kAddRecordBytes = 100;
+
 std::vector<MeasuredPoint> add_points(const LogBenchOptions& options) {
   std::vector<MeasuredPoint> points;
   for (const ObjectKind kind : {ObjectKind::map, ObjectKind::hash}) {
@@ -169,6 +173,10 @@ std::vector<MeasuredPoint> add_points(const LogBenchOptions& options) {
            .measure = [setting] { return measure_adds(setting); }});
     }
   }
+  // What adds in sync are compared with.
+  const std::uint64_t flushes = std::min<std::uint64_t>(options.ops, kFlushesBesideAdds);
+  points.push_back(
+      commit_point(LogTarget::disk, {folder_of(options), kAddRecordBytes, 1, 1, flushes}));
   return points;
 }
 

@@ -98,8 +98,8 @@ class WriteBatch {
   WriteBatch& only_if_present(std::string_view key);
   WriteBatch& only_if_value(std::string_view key, std::string_view value);
   /// Holds if the key's item still has the version that a read returned. May fail spuriously after
-  /// a reorganisation of the leaf (see Found): read again and retry. With a map's versions off all
-  /// versions are 0, so it only checks presence: use only_if_value.
+  /// a reorganisation of the leaf (see Found) or a restart: read again and retry. With a map's
+  /// versions off all versions are 0, so it only checks presence: use only_if_value.
   WriteBatch& only_if_version(std::string_view key, Version version);
 
   void clear();

@@ -7,9 +7,11 @@
 #include <cstring>
 #include <mutex>
 #include <new>
+#include <string_view>
 #include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
@@ -132,21 +134,37 @@ class ParallelRedo::Queue {
     }
   }
   void empty(Piece& piece) {
-    for (std::size_t at = 0; at < piece.size();) {
-      PieceEntry entry{};
-      std::memcpy(&entry, piece.data() + at, sizeof entry);
-      at += sizeof entry;
-      apply(entry.index, std::span(piece).subspan(at, entry.bytes));
-      at += base::round_up(entry.bytes, std::uint64_t{8});
-    }
+    if (!refused_) apply_all(piece);
     piece.clear();
     if (piece.capacity() > 4 * piece_bytes_) piece = Piece();  // a long value was in it
+  }
+  void apply_all(const Piece& piece) {
+    records_.clear();
+    indices_.clear();
+    try {
+      for (std::size_t at = 0; at < piece.size();) {
+        PieceEntry entry{};
+        std::memcpy(&entry, piece.data() + at, sizeof entry);
+        at += sizeof entry;
+        indices_.push_back(entry.index);
+        records_.push_back(text_of_record(std::span(piece).subspan(at, entry.bytes)));
+        at += base::round_up(entry.bytes, std::uint64_t{8});
+      }
+    } catch (const std::bad_alloc&) {
+      return refuse(indices_.empty() ? 0 : indices_.front(), {Code::out_of_memory, 0, 0});
+    }
+    std::size_t applied = 0;
+    if (const auto done = target_.apply_all(records_, applied); !done) {
+      refuse(indices_[applied], done.error());
+    }
   }
   void apply(std::uint64_t index, std::span<const std::byte> record) {
     if (refused_) return;
     const auto applied = target_.apply(text_of_record(record));
-    if (applied) return;
-    refused_ = Refused{index, applied.error()};
+    if (!applied) refuse(index, applied.error());
+  }
+  void refuse(std::uint64_t index, const Error& error) {
+    refused_ = Refused{index, error};
     failed_ = true;
   }
 
@@ -156,6 +174,8 @@ class ParallelRedo::Queue {
   std::optional<Refused> refused_;     // the thread's until a piece is done
   std::array<Piece, kPieces> pieces_;  // [done_, given_) are the thread's, the others the caller's
   std::optional<InPlace> in_place_;    // the thread's until it is gone; set when all is done
+  std::vector<std::string_view> records_;  // the thread's, of the piece that it applies
+  std::vector<std::uint64_t> indices_;     // of them
   std::mutex mutex_;
   std::condition_variable changed_;
   bool begun_ = false;       // the caller fills the piece behind those that it gave

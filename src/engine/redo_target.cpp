@@ -7,7 +7,9 @@
 #include "catalog/apply_record.hpp"
 #include "catalog/client_record.hpp"
 #include "catalog/redo_effect.hpp"
+#include "catalog/redo_sink.hpp"
 #include "engine/transaction_redo.hpp"
+#include "memory/version_clock.hpp"
 #include "store/numbered_clients.hpp"
 #include "store/store_core.hpp"
 
@@ -92,6 +94,92 @@ Result<void> RedoTarget::apply(std::string_view record) {
   } catch (const std::bad_alloc&) {
     return fail(Code::out_of_memory);
   }
+}
+
+namespace {
+
+/// What is shorter is not worth what applies a run: it has lanes and rooms of its own.
+constexpr std::size_t kRunMin = 16;
+
+// Those at the beginning that are of one object, and of its kind's own types.
+std::span<const std::string_view> run_at(std::span<const std::string_view> records,
+                                         const catalog::RedoHead& first) {
+  std::size_t count = 1;
+  for (; count < records.size(); ++count) {
+    const auto head = catalog::read_redo_head(records[count]);
+    const bool goes_on = head && head->type >= catalog::kOwnRedoTypes && head->kind == first.kind &&
+                         head->object == first.object;
+    if (!goes_on) break;
+  }
+  return records.first(count);
+}
+
+}  // namespace
+
+Result<void> RedoTarget::apply_all(std::span<const std::string_view> records,
+                                   std::size_t& applied) {
+  applied = 0;
+  while (applied < records.size()) {
+    const auto rest = records.subspan(applied);
+    const auto head = catalog::read_redo_head(rest.front());
+    const KindRedo* const redo = head && head->type >= catalog::kOwnRedoTypes
+                                     ? redo_of(static_cast<ObjectKind>(head->kind), own_)
+                                     : nullptr;
+    const bool has_runs = redo != nullptr && redo->apply_run != nullptr;
+    const auto run = has_runs ? run_at(rest, *head) : rest.first(1);
+    if (run.size() < kRunMin) {
+      for (const std::string_view record : run) {
+        if (auto one = apply(record); !one) return one;
+        ++applied;
+      }
+      continue;
+    }
+    std::size_t of_run = 0;
+    try {
+      const auto done = redo->apply_run(*this, head->object, run, of_run);
+      applied += done ? run.size() : of_run;
+      if (!done) return done;
+    } catch (const std::bad_alloc&) {  // nothing of the run is applied yet
+      return fail(Code::out_of_memory);
+    }
+  }
+  return {};
+}
+
+namespace {
+
+struct RecoveredClock {
+  const catalog::EntryPointer entry;
+  memory::VersionClock& clock;
+  const VersionsRecord& record;
+};
+
+// Of each of the objects that share a clock: what is recorded of one goes when that is dropped.
+std::vector<RecoveredClock> clocks_above_records(Services& services, std::span<const Kind> own) {
+  std::vector<RecoveredClock> above;
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    memory::VersionClock* const clock = entry->object->transaction_clock();
+    const KindRedo* const redo = redo_of(entry->kind, own);
+    const bool is_recorded = entry->object->redo() != nullptr && redo != nullptr;
+    if (clock == nullptr || !is_recorded || redo->versions_record.write == nullptr) continue;
+    if (clock->is_above_records()) above.push_back({entry, *clock, redo->versions_record});
+  }
+  return above;
+}
+
+}  // namespace
+
+Result<void> record_recovered(Services& services, std::span<const Kind> own) {
+  const std::vector<RecoveredClock> above = clocks_above_records(services, own);
+  for (const RecoveredClock& one : above) {
+    catalog::RedoSink* const sink = one.entry->object->redo();
+    auto room = catalog::RedoRoom::reserve(sink, one.record.bytes);
+    if (!room) return std::unexpected(room.error());
+    one.record.write(room->bytes(), one.entry->id, one.clock.taken());
+    room->hand_over();
+  }
+  for (const RecoveredClock& one : above) one.clock.go_on_above(one.clock.taken());
+  return {};
 }
 
 Result<void> describe_record(std::string_view record, std::span<const Kind> own,

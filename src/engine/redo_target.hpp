@@ -35,6 +35,10 @@ class RedoTarget {
   /// making an object again. Requires: aligned to 8; nothing is recorded yet.
   Result<void> apply(std::string_view record);
 
+  /// The same of many records, in their order. `applied`: how many of them, if one was refused:
+  /// that one is the next. Of those behind it some may be applied, too.
+  Result<void> apply_all(std::span<const std::string_view> records, std::size_t& applied);
+
   [[nodiscard]] Services& services() { return services_; }
   [[nodiscard]] std::uint32_t index() const { return index_; }
   /// That of a kind; made when first asked for.
@@ -57,6 +61,12 @@ class RedoTarget {
 /// What the kind of these objects has for records; null: there is none, or it makes none. `own`:
 /// kinds beside those of the registry.
 [[nodiscard]] const KindRedo* redo_of(ObjectKind objects, std::span<const Kind> own);
+
+/// Has versions that were taken while records were applied stand in records, too: none of them may
+/// come again, and another recovery, by other threads say, may take fewer. `own`: as below. Errors:
+/// busy (the sink has no room), others of the sink. Requires: all is applied, objects have their
+/// sink, and whoever is to use them waits until what was handed over is durable.
+Result<void> record_recovered(Services& services, std::span<const Kind> own);
 
 /// Tells what a record of a store says was done (catalog/redo_effect.hpp), of any bytes.
 /// Errors: as RedoTarget::apply(), but no memory runs out; some effects may have been told before.

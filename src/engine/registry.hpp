@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -73,6 +74,13 @@ class RedoTarget;
 struct Services;
 using TakeEffect = std::function<void(const catalog::RedoEffect&)>;
 
+/// A record that versions of an object were taken. Null: the kind's objects keep no versions.
+struct VersionsRecord {
+  std::size_t bytes = 0;
+  void (*write)(std::span<std::byte> to, std::uint32_t object, std::uint64_t version) noexcept =
+      nullptr;
+};
+
 /// How a kind's objects are rebuilt from records (engine/redo_target.hpp), and copied into records
 /// (engine/object_copy.hpp).
 struct KindRedo {
@@ -82,6 +90,13 @@ struct KindRedo {
   /// Applies a record of one of the kind's own types. Errors: the same.
   Result<void> (*apply)(RedoTarget& target, const catalog::RedoHead& head,
                         std::string_view record) = nullptr;
+  /// Applies consecutive records of one object, for a kind that gains by it; null: one by one.
+  /// `applied`: if one was refused, the number of those before it.
+  Result<void> (*apply_run)(RedoTarget& target, std::uint32_t object,
+                            std::span<const std::string_view> records,
+                            std::size_t& applied) = nullptr;
+  /// The record that versions of an object were taken up to one, after which its clock continues.
+  VersionsRecord versions_record{};
   /// Reports the effects of a record of one of the kind's own types, which may be any bytes
   /// (catalog/redo_effect.hpp). Errors: corrupt (detail: a catalog::RedoFault); some effects may
   /// have been reported before.

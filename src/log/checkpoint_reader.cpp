@@ -2,19 +2,21 @@
 #include "log/checkpoint_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "log/block_reader.hpp"
+#include "log/read_ahead.hpp"
 #include "log/unit_buffer.hpp"
 
 namespace espalier::log {
 namespace {
 
 constexpr Error kDamaged{Code::corrupt, 0, 0};
-/// Bytes of one read, unless a block is longer.
-constexpr std::size_t kReadBytes = std::size_t{1} << 20;
+/// A block that is not longer is moved before the piece that has its end.
+constexpr std::size_t kCarriedMax = std::size_t{1} << 20;
 
 /// Reads the blocks of a checkpoint, some at a time.
 class BlockStream {
@@ -37,6 +39,7 @@ class BlockStream {
       if (!applied) return fault(LogFault::refused, applied.error());
       next_ = block->next();
       offset_ += block->header().block_bytes;
+      held_ = held_.subspan(block->header().block_bytes);
     }
     if (offset_ < checkpoint_.blocks_end) return true;
     if (next_ != checkpoint_.records + 1) return damaged();
@@ -57,7 +60,7 @@ class BlockStream {
   LogResult<Block> next_block() {
     if (auto there = hold(kUnitBytes); !there) return std::unexpected(there.error());
     BlockHeader header{};
-    std::memcpy(&header, held().data(), sizeof header);
+    std::memcpy(&header, held_.data(), sizeof header);
     // Before so much memory is asked for.
     const std::uint64_t left = checkpoint_.blocks_end - offset_;
     const bool is_block = header.magic == kBlockMagic && header.salt == block_salt(segment_) &&
@@ -65,23 +68,24 @@ class BlockStream {
                           header.block_bytes % kUnitBytes == 0 && header.block_bytes <= left &&
                           header.block_bytes <= kCheckpointBlockMax;
     if (!is_block) return damaged();
-    if (header.block_bytes > kReadBytes) {
+    if (header.block_bytes > kCarriedMax) {
       const auto right = has_checksum(header);
       if (!right) return std::unexpected(right.error());
       if (!*right) return damaged();
     }
     if (auto there = hold(header.block_bytes); !there) return std::unexpected(there.error());
-    const auto block = read_block(segment_, offset_, held().first(header.block_bytes));
+    const auto block = read_block(segment_, offset_, held_.first(header.block_bytes));
     if (!block) return damaged();
     return *block;
   }
   /// Of a long block, before memory for all of it is asked for: one bit may have made it so long.
   LogResult<bool> has_checksum(const BlockHeader& header) {
+    ahead_.give_up();
     UnitBuffer piece;
-    piece.reserve(kReadBytes);
+    piece.reserve(kCarriedMax);
     std::uint32_t state = begin_checksum_of_block(segment_);
     for (std::size_t done = 0; done < header.block_bytes;) {
-      const std::size_t count = std::min(kReadBytes, header.block_bytes - done);
+      const std::size_t count = std::min(kCarriedMax, header.block_bytes - done);
       const auto got = file_.read(offset_ + done, piece.bytes().first(count));
       if (!got) return fault(LogFault::system, got.error());
       if (*got != count) return false;
@@ -93,31 +97,59 @@ class BlockStream {
   }
   /// Has so many bytes from the offset on in memory. Requires: they are before the blocks' end.
   LogResult<void> hold(std::size_t bytes) {
-    if (held().size() >= bytes) return {};
-    const std::uint64_t left = checkpoint_.blocks_end - offset_;
-    const auto wanted =
-        static_cast<std::size_t>(std::min<std::uint64_t>(left, std::max(bytes, kReadBytes)));
-    buffer_.reserve(wanted);
-    const auto got = file_.read(offset_, buffer_.bytes().first(wanted));
-    if (!got) return fault(LogFault::system, got.error());
-    begin_ = offset_;
-    there_ = *got;
-    return there_ >= bytes ? LogResult<void>() : damaged();
+    while (held_.size() < bytes) {
+      if (held_end_ >= checkpoint_.blocks_end) return damaged();
+      const auto more = held_.size() > kCarriedMax ? hold_long(bytes) : hold_next();
+      if (!more) return fault(LogFault::system, more.error());
+      if (!*more && held_.size() < bytes) return damaged();
+    }
+    return {};
   }
-  [[nodiscard]] std::span<const std::byte> held() const {
-    if (offset_ < begin_ || offset_ - begin_ > there_) return {};
-    return buffer_.bytes().first(there_).subspan(offset_ - begin_);
+  /// What is held, and the piece behind it. Returns whether that is whole.
+  Result<bool> hold_next() {
+    if (!ahead_.is_reading()) begin_next();
+    const std::size_t wanted = next_bytes();
+    const auto read = ahead_.end();
+    if (!read) return std::unexpected(read.error());
+    std::byte* const piece = pieces_[next_piece_].bytes().data() + kCarriedMax;
+    if (!held_.empty()) std::memcpy(piece - held_.size(), held_.data(), held_.size());
+    held_ = {piece - held_.size(), held_.size() + *read};
+    held_end_ += *read;
+    next_piece_ = 1 - next_piece_;
+    if (held_end_ < checkpoint_.blocks_end && *read == wanted) begin_next();
+    return *read == wanted;
+  }
+  [[nodiscard]] std::size_t next_bytes() const {
+    return std::min<std::uint64_t>(kPieceBytes, checkpoint_.blocks_end - held_end_);
+  }
+  void begin_next() {
+    UnitBuffer& to = pieces_[next_piece_];
+    to.reserve(kCarriedMax + next_bytes());
+    ahead_.begin(held_end_, to.bytes().subspan(kCarriedMax, next_bytes()));
+  }
+  /// A block that is longer than what is carried from piece to piece. Returns whether it is whole.
+  Result<bool> hold_long(std::size_t bytes) {
+    ahead_.give_up();
+    long_.reserve(bytes);
+    const auto read = file_.read(offset_, long_.bytes().first(bytes));
+    if (!read) return std::unexpected(read.error());
+    held_ = long_.bytes().first(*read);
+    held_end_ = offset_ + *read;
+    return *read == bytes;
   }
 
   LogFile& file_;
   const CheckpointHeader& checkpoint_;
   const SegmentHeader segment_;
   const std::string_view name_;
-  UnitBuffer buffer_;
-  std::uint64_t begin_ = 0;  // where the buffer's bytes lie in the file
-  std::size_t there_ = 0;
   std::uint64_t offset_ = kBlocksBegin;
   std::uint64_t next_ = 1;
+  std::span<const std::byte> held_;        // from the offset on
+  std::uint64_t held_end_ = kBlocksBegin;  // where that ends in the file
+  std::array<UnitBuffer, 2> pieces_;       // behind what is carried into them
+  std::size_t next_piece_ = 0;             // that is read, or will be
+  UnitBuffer long_;
+  ReadAhead ahead_{file_};  // goes before the memory that it reads into
 };
 
 Result<void> take_nothing(std::uint64_t, std::span<const std::byte>) { return {}; }

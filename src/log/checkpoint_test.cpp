@@ -523,5 +523,53 @@ TEST_F(CheckpointedLog, WhatWasLeftUnfinishedGoesWhenTheLogIsOpened) {
   }
 }
 
+/// Of pieces of 4 MiB, which a thread reads ahead.
+struct CheckpointPiecesConcurrency : CheckpointTest {
+  static constexpr std::size_t kMiB = std::size_t{1} << 20;
+  /// Blocks that end in the piece behind, and one that is longer than what is carried there.
+  static std::vector<std::string> some_pieces() {
+    std::vector<std::string> records(60, std::string(150'000, 'a'));
+    records.insert(records.begin() + 25, std::string(kMiB + 50'000, 'b'));
+    records.insert(records.begin() + 40, std::string(2 * kMiB, 'c'));
+    records.push_back("the last");
+    return records;
+  }
+  void make_pieces() {
+    CheckpointTerms terms;
+    terms.store = kSomeNode;
+    auto writer = CheckpointWriter::begin(folder, terms);
+    for (const std::string& record : some_pieces()) {
+      ASSERT_TRUE((*writer)->add(bytes_of_text(record)));
+    }
+    ASSERT_TRUE((*writer)->finish(0));
+  }
+};
+
+TEST_F(CheckpointPiecesConcurrency, WhatWasWrittenIsRead) {
+  ASSERT_NO_FATAL_FAILURE(make_pieces());
+  for (const bool ahead : {false, true}) {
+    folder.read_ahead(ahead);
+    const auto found = find();
+    ASSERT_TRUE(found.newest);
+    EXPECT_EQ(records_of(*found.newest), some_pieces());
+  }
+}
+
+TEST_F(CheckpointPiecesConcurrency, DamageInAnyOfThemIsFound) {
+  ASSERT_NO_FATAL_FAILURE(make_pieces());
+  folder.read_ahead(true);
+  const std::string name = file_of(1);
+  const std::size_t bytes = folder.bytes(name).size();
+  for (std::uint64_t at = kUnitBytes + 100; at < bytes; at += 3 * kMiB) {
+    while (folder.bytes(name)[at] == std::byte{0}) --at;  // behind a block's records
+    folder.flip(name, at, 3);
+    EXPECT_EQ(find().damaged.size(), 1u) << at;
+    folder.flip(name, at, 3);
+  }
+  EXPECT_TRUE(find().newest);
+  folder.bytes(name).resize(bytes - 3 * kMiB);  // shorter than its header says
+  EXPECT_EQ(find().damaged.size(), 1u);
+}
+
 }  // namespace
 }  // namespace espalier::log

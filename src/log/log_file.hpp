@@ -34,6 +34,8 @@ class LogFile {
   /// Reads; returns fewer bytes than wanted only at the end. Requires: as write. Errors: system.
   [[nodiscard]] virtual Result<std::size_t> read(std::uint64_t offset,
                                                  std::span<std::byte> bytes) = 0;
+  /// Whether reads wait for a disk: a reader of the whole file gains by a thread that reads ahead.
+  [[nodiscard]] virtual bool waits_for_disk() const { return false; }
   /// Makes the file so many bytes of zeros, written and durable. Blocks that are only allocated
   /// would cost a change of the file system's metadata at each later write. Errors: system.
   [[nodiscard]] virtual Result<void> fill(std::uint64_t bytes) = 0;

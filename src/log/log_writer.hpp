@@ -114,6 +114,12 @@ class LogWriter final : public catalog::RedoSink {
   /// still remove them.
   void keep_from(std::uint64_t sequence) { keep_from_ = sequence; }
 
+  /// Gives room at the bound, too, until keep_bound(): for the few records that a start cannot do
+  /// without, for which the segment that it has begun has space.
+  void lift_bound() { room_.pause(false); }
+  /// Gives no more room while the log is at its bound. Thread: any.
+  void keep_bound();
+
   /// Passes records to a keeper from now on. The keeper outlives the writer. Requires: nothing was
   /// appended yet.
   void have_kept_by(RecordKeeper& by) { kept_by_ = &by; }
@@ -143,7 +149,6 @@ class LogWriter final : public catalog::RedoSink {
   void acknowledge_ended(std::unique_lock<std::mutex>& lock);
   void tell_failure(std::unique_lock<std::mutex>& lock);
   void let_go(RecordList& records);
-  void keep_bound();
 
   const WriterOptions options_;
   RecordKeeper* kept_by_ = nullptr;

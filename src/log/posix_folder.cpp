@@ -58,6 +58,7 @@ class PosixFile final : public LogFile {
 
   // Through the page cache, the first flush may report an error of another write's bytes.
   [[nodiscard]] bool takes_several() const override { return direct_; }
+  [[nodiscard]] bool waits_for_disk() const override { return direct_; }
 
   [[nodiscard]] Result<std::size_t> read(std::uint64_t offset,
                                          std::span<std::byte> bytes) override {

@@ -7,6 +7,7 @@
 
 #include "log/block_reader.hpp"
 #include "log/planted_log_bugs.hpp"
+#include "log/read_ahead.hpp"
 #include "log/unit_buffer.hpp"
 
 namespace espalier::log {
@@ -21,6 +22,39 @@ struct Entry {
   std::uint64_t limit = kNoLimit;       // its records from here on do not count
   bool limit_after_loss = false;        // for their loss was accepted
   bool before_damaged = false;          // the next one is damaged
+};
+
+/// The bytes of a segment, of which as many are read as are wanted, and some ahead.
+class SegmentBytes {
+ public:
+  SegmentBytes(LogFile& file, std::span<std::byte> to) : to_(to), ahead_(file) { begin(); }
+
+  /// So many, or all that there are. Errors: system.
+  Result<std::span<const std::byte>> first(std::uint64_t bytes) {
+    while (there_ < bytes && ahead_.is_reading()) {
+      const std::size_t wanted = piece_bytes();
+      const auto read = ahead_.end();
+      if (!read) return std::unexpected(read.error());
+      there_ += *read;
+      if (*read == wanted) begin();  // else it ends there
+    }
+    return to_.first(there_);
+  }
+  Result<std::span<const std::byte>> all() { return first(to_.size()); }
+  /// All, as far as that is known.
+  [[nodiscard]] std::uint64_t most() const { return ahead_.is_reading() ? to_.size() : there_; }
+
+ private:
+  [[nodiscard]] std::size_t piece_bytes() const {
+    return std::min(kPieceBytes, to_.size() - there_);
+  }
+  void begin() {
+    if (there_ < to_.size()) ahead_.begin(there_, to_.subspan(there_, piece_bytes()));
+  }
+
+  const std::span<std::byte> to_;
+  std::size_t there_ = 0;
+  ReadAhead ahead_;
 };
 
 class Recovery {
@@ -168,21 +202,46 @@ class Recovery {
     const std::uint64_t bytes = std::min<std::uint64_t>(*size, entry.header->segment_bytes);
     const std::uint64_t wanted = base::round_up(bytes, std::uint64_t{kUnitBytes});
     buffer_.reserve(wanted);
-    const auto read = (*file)->read(0, buffer_.bytes().first(wanted));
-    if (!read) return fault(LogFault::system, entry, 0, read.error());
-    if (is_last && planted(Bug::cache_believed)) static_cast<void>((*file)->sync());
-    return take_blocks(entry, buffer_.bytes().first(*read));
+    SegmentBytes segment(**file, buffer_.bytes().first(wanted));
+    if (is_last && planted(Bug::cache_believed)) {
+      static_cast<void>(segment.all());
+      static_cast<void>((*file)->sync());
+    }
+    return take_blocks(entry, segment);
   }
 
-  LogResult<void> take_blocks(const Entry& entry, std::span<const std::byte> segment) {
+  /// What begins at an offset of a segment: a block, or, where there is none, all that follows.
+  struct Behind {
+    std::optional<Block> block;
+    std::span<const std::byte> rest;
+  };
+  static Result<Behind> read_behind(const Entry& entry, SegmentBytes& segment,
+                                    std::uint64_t offset) {
+    auto there = segment.first(offset + kUnitBytes);
+    if (!there) return std::unexpected(there.error());
+    if (there->size() > offset) {
+      const auto header =
+          read_block_header(*entry.header, offset, there->subspan(offset), segment.most() - offset);
+      if (header) there = segment.first(offset + header->block_bytes);
+      if (!there) return std::unexpected(there.error());
+      const auto block = read_block(*entry.header, offset, there->subspan(offset));
+      if (block) return Behind{block, {}};
+    }
+    there = segment.all();
+    if (!there) return std::unexpected(there.error());
+    return Behind{{}, there->subspan(std::min<std::size_t>(offset, there->size()))};
+  }
+
+  LogResult<void> take_blocks(const Entry& entry, SegmentBytes& segment) {
     std::uint64_t offset = kBlocksBegin;
     while (expected_ < entry.limit) {
-      const auto rest = segment.subspan(std::min<std::size_t>(offset, segment.size()));
-      const auto block = read_block(*entry.header, offset, rest);
+      const auto behind = read_behind(entry, segment, offset);
+      if (!behind) return fault(LogFault::system, entry, 0, behind.error());
+      const auto& [block, rest] = *behind;
       // Where the header of the next is damaged, that one may begin here, after a loss: what lies
       // behind in this one was given up then.
       if (!block && expected_ < terms_.from && !entry.before_damaged) {
-        if (skip_damage(entry, segment, offset)) continue;
+        if (skip_damage(entry, *segment.all(), offset)) continue;
       }
       if (!block) return find_end(entry, offset, rest);
       if (block->header().first_sequence != expected_ || block->next() > entry.limit) {

@@ -414,5 +414,62 @@ TEST_F(RecoveryTest, EachLifeHasAnotherIncarnation) {
   }
 }
 
+/// Segments of more than a piece, which a thread reads ahead.
+struct SegmentPiecesConcurrency : RecoveryTest {
+  static LogOptions long_segments() {
+    LogOptions options = small_options();
+    options.writer.segment_bytes = std::size_t{10} << 20;
+    options.writer.block_bytes_max = std::size_t{256} << 10;
+    return options;
+  }
+  static std::string record(unsigned i) {
+    return std::string(200'000, static_cast<char>('a' + i % 26));
+  }
+  /// So many, in some segments.
+  void write_long(unsigned records) {
+    const auto log = Log::open(folder, long_segments(), ReadRecords().apply());
+    ASSERT_TRUE(log) << message(log.error());
+    for (unsigned i = 0; i < records; ++i) {
+      append((*log)->writer(), record(i));
+      ASSERT_TRUE((*log)->writer().flush());
+    }
+    folder.crash();
+  }
+  static constexpr unsigned kRecords = 70;
+};
+
+TEST_F(SegmentPiecesConcurrency, WhatWasAcknowledgedIsThere) {
+  write_long(kRecords);
+  for (const bool ahead : {false, true}) {
+    folder.read_ahead(ahead);
+    const auto log = open(long_segments());
+    ASSERT_TRUE(log) << message(log.error());
+    ASSERT_EQ(read.texts().size(), kRecords);
+    for (unsigned i = 0; i < kRecords; ++i) EXPECT_TRUE(read.texts()[i] == record(i)) << i;
+    folder.crash();
+  }
+}
+
+TEST_F(SegmentPiecesConcurrency, DamageInAnyOfThemIsFound) {
+  write_long(kRecords);
+  folder.restart(true);
+  std::vector<std::uint64_t> missing;
+  for (const bool ahead : {false, true}) {
+    folder.read_ahead(ahead);
+    for (const std::size_t unit : {std::size_t{3}, std::size_t{1500}, std::size_t{2300}}) {
+      const auto whole = folder.bytes(segment_name(1));
+      erase_unit(1, unit);
+      const auto log = open(long_segments());
+      ASSERT_FALSE(log);
+      EXPECT_EQ(log.error().fault, LogFault::hole);
+      missing.push_back(log.error().sequence);
+      folder.put(segment_name(1), whole);
+    }
+  }
+  ASSERT_EQ(missing.size(), 6u);
+  EXPECT_TRUE(std::equal(missing.begin(), missing.begin() + 3, missing.begin() + 3));
+  EXPECT_TRUE(std::ranges::is_sorted(missing.begin(), missing.begin() + 3));
+}
+
 }  // namespace
 }  // namespace espalier::log

@@ -22,6 +22,7 @@
 //    were not durable.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -133,12 +134,18 @@ class VersionClock {
   /// when a hold was granted, the version may be released under a hold.
   /// Requires: all taken versions are done, and no thread takes one.
   void go_on_above(std::uint64_t version) {
-    if (!versions_ || version <= taken()) return;
+    if (!versions_) return;
+    recorded_ = std::max(recorded_, version);
+    if (version <= taken()) return;
     while (released_now() < taken()) std::this_thread::yield();
     ESPALIER_ASSERT(released() == taken());
     base::shared<std::uint64_t>(words_.write).store(version);
     base::shared<std::uint64_t>(words_.read).store(version);
   }
+
+  /// Whether it has passed all versions of go_on_above(): applying the records took versions that
+  /// no record has. Requires: as go_on_above().
+  [[nodiscard]] bool is_above_records() const { return versions_ && taken() > recorded_; }
 
   /// Marks `version` as done: everything written under it is complete. Releases what can be
   /// released. `sequence`: of its record; 0: none.
@@ -209,6 +216,7 @@ class VersionClock {
   VersionWords words_;
   ReleaseHold hold_;
   bool versions_ = true;
+  std::uint64_t recorded_ = 0;  // the highest version of the records that are applied
   std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
   const std::atomic<std::uint64_t>* durable_ = &kAllDurable;  // up to which sequence records are
   std::unique_ptr<Records> records_;                          // null: no version waits for a record

@@ -74,6 +74,11 @@ class ChainNode final : private ChainListener {
   /// Waits until it is the head and may serve; from then on nothing more is applied to the store.
   /// Returns nothing then, or the reason why it will not be: "" if `stopped` says so.
   [[nodiscard]] std::optional<std::string> await_head(const std::function<bool()>& stopped);
+  /// Why it has left the chain; empty: it has not.
+  [[nodiscard]] std::string why_ended() const {
+    const std::lock_guard lock(mutex_);
+    return why_ended_;
+  }
   /// Held while a record is applied to the store and appended to the log: its holder sees the store
   /// as of the log's records. Once it is the head nothing is applied.
   [[nodiscard]] std::mutex& applying() { return applying_; }

@@ -14,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/durable_mark.hpp"
 #include "base/system_error.hpp"
+#include "catalog/await_records.hpp"
 #include "catalog/catalog.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
@@ -133,8 +134,11 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
     }
   };
   Recording recording{services};
-  record(services);
+  if (auto done = record(services, terms.own_kinds); !done) return done;
   if (auto done = go_on_after_loss(services, terms.own_kinds); !done) return done;
+  if (const auto durable = catalog::await_records(services.catalog()); !durable) {
+    return cannot_use(path, log_->writer().failure());
+  }
   recording.stays = true;
   return {};
 }
@@ -260,8 +264,15 @@ std::uint64_t DataFolder::file_bytes() {
   return bytes + checkpoint_bytes;
 }
 
-void DataFolder::record(offload::Services& services) {
+// At the bound, too: a start that waited for a checkpoint would wait for itself.
+std::expected<void, std::string> DataFolder::record(offload::Services& services,
+                                                    std::span<const offload::Kind> own_kinds) {
   services.catalog().record_to(&log_->writer());
+  log_->writer().lift_bound();
+  const auto recorded = offload::record_recovered(services, own_kinds);
+  log_->writer().keep_bound();
+  if (!recorded) return cannot_use(path_, message(recorded.error()));
+  return {};
 }
 
 DataFolder::~DataFolder() = default;

@@ -64,8 +64,10 @@ class DataFolder {
   /// Makes pending changes durable. Requires: the store and its objects are destroyed.
   ~DataFolder();
 
-  /// Begins to record a store, if open() has not. Requires: no thread uses it meanwhile.
-  void record(offload::Services& services);
+  /// Begins to record a store, if open() has not. The store's user waits until the records that
+  /// were handed over are durable. Errors: why it cannot. Requires: no thread uses it meanwhile.
+  std::expected<void, std::string> record(offload::Services& services,
+                                          std::span<const offload::Kind> own_kinds);
 
   [[nodiscard]] log::LogWriter& writer() { return log_->writer(); }
   [[nodiscard]] const log::LogWriter& writer() const { return log_->writer(); }

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstddef>
 #include <span>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
 #include "base/descriptor_limit.hpp"
+#include "base/durable_mark.hpp"
 #include "base/machine_memory.hpp"
 #include "base/system_error.hpp"
 #include "fabric/address.hpp"
@@ -176,7 +178,23 @@ Result<void> Node::follow_chain() {
   checkpoints_.reset();  // no thread reads the store while it gets a sink
   data_->writer().set_promise(
       {Durability::sync, nullptr, std::max<std::uint64_t>(1, services_->draw())});
-  data_->record(*services_);
+  if (auto recorded = data_->record(*services_, options_.own_kinds); !recorded) {
+    return refuse_data(std::move(recorded.error()));
+  }
+  return await_recorded();
+}
+
+// A version that a reader sees here is to be known to each member that may become the head.
+Result<void> Node::await_recorded() {
+  log::LogWriter& writer = data_->writer();
+  const std::uint64_t recorded = writer.handed_over();
+  while (!writer.mark().await(recorded, std::chrono::milliseconds(20))) {
+    if (writer.mark().failed()) return refuse_data(writer.failure());
+    if (auto why_ended = chain_->why_ended(); !why_ended.empty()) {
+      return refuse_data(std::move(why_ended));
+    }
+    if (options_.stopped && options_.stopped()) return fail(Code::busy);
+  }
   return {};
 }
 

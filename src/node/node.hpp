@@ -148,6 +148,7 @@ class Node {
   Result<void> open_data();
   Result<void> join_chain();
   Result<void> follow_chain();
+  Result<void> await_recorded();
   Result<void> refuse_data(std::string mistake);
   Result<void> make_maps();
   Result<void> start_checkpoints();

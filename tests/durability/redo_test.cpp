@@ -297,6 +297,41 @@ TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStoreOfOneClock) {
   shared.core.catalog.record_to(nullptr);
 }
 
+// Many records in flight take later versions than one by one, and how many are depends on threads.
+// What a reader has seen after one recovery stays taken in the next.
+TEST_F(ParallelRedoConcurrency, VersionsThatAreTakenMeanwhileStandInARecord) {
+  catalog::RecordingSink sink;
+  WholeStore first;
+  first.core.catalog.record_to(&sink);
+  const auto map = *tree::create_map(first.core, "map", {.node_bytes = 1024});
+  for (int i = 0; i < 600; ++i) {
+    tree::MapUser(first.context, map).put(std::to_string(i * 7919 % 1000), "value");
+  }
+  first.core.catalog.record_to(nullptr);
+  WholeStore other;
+  auto redo = offload::ParallelRedo::start(terms_for(other, 2, 65536));
+  ASSERT_TRUE(redo);
+  for (const std::string_view record : sink.records()) ASSERT_TRUE(apply(**redo, record));
+  ASSERT_TRUE((*redo)->finish());
+  redo->reset();
+  const auto made = other.find<tree::MapCore>(map->id);
+  const std::uint64_t taken = made->clock.taken();
+  EXPECT_GT(taken, map->clock.taken());
+
+  catalog::RecordingSink after;
+  other.core.catalog.record_to(&after);
+  for (int times = 0; times < 2; ++times) {
+    ASSERT_TRUE(offload::record_recovered(other.services, {}));
+    EXPECT_EQ(after.count(), 1u) << "it stands there once";
+  }
+  WholeStore alone;
+  for (const std::string_view record : sink.records()) ASSERT_TRUE(alone.apply(record));
+  EXPECT_LT(alone.find<tree::MapCore>(map->id)->clock.taken(), taken);
+  ASSERT_TRUE(alone.apply(after.records().front()));
+  EXPECT_EQ(alone.find<tree::MapCore>(map->id)->clock.taken(), taken);
+  other.core.catalog.record_to(nullptr);
+}
+
 // Whatever other threads were doing meanwhile.
 TEST_F(ParallelRedoConcurrency, TheFirstRecordThatIsRefusedIsNamed) {
   base::Random random(seed_);

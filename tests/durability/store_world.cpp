@@ -48,8 +48,10 @@ log::LogResult<std::unique_ptr<log::Log>> StoreLife::open_log() {
           return target_.apply({reinterpret_cast<const char*>(record.data()), record.size()});
         });
   }
+  // Short pieces have threads meet; of long ones many records are applied as one run.
+  const std::size_t piece_bytes = world_.random.below(2) == 0 ? 256 : 16384;
   const auto redo = offload::ParallelRedo::start(
-      {.services = services_, .own = {}, .threads = 2, .piece_bytes = 256});
+      {.services = services_, .own = {}, .threads = 2, .piece_bytes = piece_bytes});
   options.applied = [&] { return (*redo)->finish(); };
   return log::Log::open(
       world_.disk, options,
@@ -69,6 +71,8 @@ bool StoreLife::recover() {
   const bool promises_async = world_.async != world_.by_object;
   log_->writer().set_promise({promises_async ? Durability::async : Durability::sync, age_.get()});
   core_.catalog.record_to(&log_->writer());
+  EXPECT_TRUE(offload::record_recovered(services_, {}));
+  if (!log_->writer().flush()) return false;  // the disk crashed
   open_objects();
   return true;
 }

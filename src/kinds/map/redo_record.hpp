@@ -14,7 +14,9 @@
 // Thread: plain values.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "catalog/redo_record.hpp"
@@ -71,6 +73,14 @@ inline void write_fields(catalog::RedoWriter& writer, WriteOp op, std::string_vi
                           0});
   writer.text(key);
   writer.text(value);
+}
+
+/// Writes the record that versions up to one may have been seen. Requires: sizeof(WrittenRecord).
+inline void write_reserved(std::span<std::byte> to, std::uint32_t map,
+                           std::uint64_t version) noexcept {
+  WrittenRecord record = written_record(RedoType::reserved, map, to.size(), 0);
+  record.version = version;
+  catalog::RedoWriter(to).part(record);
 }
 
 /// One write of a record. Points into it.

@@ -31,6 +31,7 @@ class FaultyFile final : public LogFile {
     const std::scoped_lock lock(folder_.mutex_);
     return folder_.write(*contents_, offset, bytes);
   }
+  [[nodiscard]] bool waits_for_disk() const override { return folder_.ahead_; }
   [[nodiscard]] bool takes_several() const override {
     const std::scoped_lock lock(folder_.mutex_);
     return !folder_.faults_.cached;

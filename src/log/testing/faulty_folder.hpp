@@ -50,6 +50,8 @@ class FaultyFolder final : public LogFolder {
   [[nodiscard]] bool crashed() const { return crashed_; }
   /// Whether writes from now on were under way at the crash: any part of them may persist.
   void write_late(bool late) { late_ = late; }
+  /// Whether readers of a whole file have a thread read ahead, as of a real disk.
+  void read_ahead(bool ahead) { ahead_ = ahead; }
   /// Sets a function to be called at the beginning of each write, without locks. Requires: no
   /// thread writes yet.
   void before_write(std::function<void()> call) { before_write_ = std::move(call); }
@@ -112,6 +114,7 @@ class FaultyFolder final : public LogFolder {
   std::uint64_t memory_ends_in_ = 0;
   bool crashed_ = false;
   bool late_ = false;
+  bool ahead_ = false;
   std::function<void()> before_write_;
   bool locked_ = false;
   std::uint64_t lies_ = 0;

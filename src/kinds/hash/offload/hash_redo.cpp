@@ -65,6 +65,7 @@ std::vector<std::string> audit_a_hash_map(catalog::Object& object) {
 
 const KindRedo kHashRedo{.restore = restore_a_hash_map,
                          .apply = apply_to_a_hash_map,
+                         .versions_record = {sizeof(hash::HashCountedRecord), hash::write_counted},
                          .describe = describe_a_hash_write,
                          .audit = audit_a_hash_map,
                          .copy = copy_a_hash_map,

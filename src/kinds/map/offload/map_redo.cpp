@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Maps out of their records.
+#include <cstddef>
+#include <cstdint>
+#include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -8,6 +12,7 @@
 #include "catalog/redo_effect.hpp"
 #include "catalog/transaction_part.hpp"
 #include "engine/redo_target.hpp"
+#include "kinds/map/host/redo_run.hpp"
 #include "kinds/map/offload/map_copy.hpp"
 #include "kinds/map/offload/map_offloads.hpp"
 #include "kinds/map/redo_record.hpp"
@@ -31,8 +36,7 @@ Result<void> restore_a_map(RedoTarget& target, const catalog::CreatedObject& cre
   return made ? Result<void>() : std::unexpected(made.error());
 }
 
-Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
-                            std::string_view record) {
+Result<tree::ThreadContext*> context_of(RedoTarget& target) {
   tree::StoreCore& store = target.services().store;
   auto* part = target.find_part<MapRedoPart>();
   if (part == nullptr) {
@@ -40,8 +44,26 @@ Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
     if (!slot) return std::unexpected(slot.error());
     part = &target.part<MapRedoPart>(store, std::move(*slot), target.index());
   }
-  return catalog::apply_to<tree::MapCore>(store.catalog, head.object, [&](tree::MapCore& map) {
-    return tree::apply_redo(part->context, map, record);
+  return &part->context;
+}
+
+Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
+                            std::string_view record) {
+  const auto context = context_of(target);
+  if (!context) return std::unexpected(context.error());
+  catalog::Catalog& objects = target.services().store.catalog;
+  return catalog::apply_to<tree::MapCore>(objects, head.object, [&](tree::MapCore& map) {
+    return tree::apply_redo(**context, map, record);
+  });
+}
+
+Result<void> apply_run_to_a_map(RedoTarget& target, std::uint32_t object,
+                                std::span<const std::string_view> records, std::size_t& applied) {
+  const auto context = context_of(target);
+  if (!context) return std::unexpected(context.error());
+  catalog::Catalog& objects = target.services().store.catalog;
+  return catalog::apply_to<tree::MapCore>(objects, object, [&](tree::MapCore& map) {
+    return tree::apply_redo_run(**context, map, records, applied);
   });
 }
 
@@ -91,6 +113,8 @@ std::vector<std::string> audit_a_map(catalog::Object& object) {
 
 const KindRedo kMapRedo{.restore = restore_a_map,
                         .apply = apply_to_a_map,
+                        .apply_run = apply_run_to_a_map,
+                        .versions_record = {sizeof(tree::WrittenRecord), tree::write_reserved},
                         .describe = describe_map_writes,
                         .audit = audit_a_map,
                         .copy = copy_a_map,

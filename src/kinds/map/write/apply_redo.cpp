@@ -39,10 +39,12 @@ Result<std::vector<BatchWrite>> read_writes(const MapRedo& redo, std::uint32_t k
   return writes;
 }
 
-// A write that finds no memory makes room, and again once what waited can be freed.
+// A write that finds no memory makes room, and again once what waited can be freed. At last it
+// takes what is put by for erases: leaves are not filled as they were, so what a store of this size
+// had may want some more.
 constexpr int kApplyAttempts = 4;
 
-WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, const WriteIntent& intent) {
+WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, WriteIntent intent) {
   Path path;
   path.reserve(MapCore::kLevelsMax);  // so that nothing throws while an epoch is exposed
   for (int starved = 0;;) {
@@ -53,6 +55,7 @@ WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, const Wri
     if (outcome.status == WriteStatus::busy || outcome.status == WriteStatus::moved) continue;
     if (outcome.status != WriteStatus::out_of_memory || ++starved == kApplyAttempts) return outcome;
     make_room(context, starved > 1);
+    intent.takes_spares = starved + 1 == kApplyAttempts;
   }
 }
 
@@ -82,14 +85,20 @@ Result<void> apply_write(ThreadContext& context, MapCore& map, const BatchWrite&
   return {};
 }
 
-// Throws std::bad_alloc with no item changed.
-Result<void> read_and_apply(ThreadContext& context, MapCore& map, std::string_view record) {
-  const auto redo = read_map_redo(record);
-  if (!redo) return std::unexpected(redo.error());
+Result<MapRedo> read_redo_of(const MapCore& map, std::string_view record) {
+  auto redo = read_map_redo(record);
+  if (!redo) return redo;
   if (redo->map != map.id) return catalog::corrupt(RedoFault::object);
   if ((redo->version != 0) != map.options.versions || redo->version > kVersionMax) {
     return catalog::corrupt(RedoFault::version);
   }
+  return redo;
+}
+
+// Throws std::bad_alloc with no item changed.
+Result<void> read_and_apply(ThreadContext& context, MapCore& map, std::string_view record) {
+  const auto redo = read_redo_of(map, record);
+  if (!redo) return std::unexpected(redo.error());
   const auto writes = read_writes(*redo, map.geometry.key_bytes_max);
   if (!writes) return std::unexpected(writes.error());
   if (map.dropped.load(std::memory_order_acquire)) return {};
@@ -108,6 +117,20 @@ Result<void> read_and_apply(ThreadContext& context, MapCore& map, std::string_vi
 }
 
 }  // namespace
+
+Result<std::optional<SingleRedo>> read_single_redo(const MapCore& map, std::string_view record) {
+  const auto redo = read_redo_of(map, record);
+  if (!redo) return std::unexpected(redo.error());
+  if (redo->type != RedoType::written || redo->writes != 1) return std::optional<SingleRedo>();
+  wire::PayloadReader reader(redo->rest);
+  const auto write = read_write(reader);
+  if (!write) return std::unexpected(write.error());
+  if (write->key.size() > map.geometry.key_bytes_max) {
+    return catalog::corrupt(RedoFault::key_bytes);
+  }
+  if (!reader.complete()) return catalog::corrupt(RedoFault::count);
+  return SingleRedo{redo->version, write->key, write->value, write->op == WriteOp::erase};
+}
 
 Result<void> apply_redo(ThreadContext& context, MapCore& map, std::string_view record) {
   ESPALIER_ASSERT(map.redo() == nullptr);  // the records of what is applied are there

@@ -13,6 +13,8 @@
 // Thread: that of the context; one at a time for each map.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
 
 #include "espalier/error.hpp"
@@ -21,6 +23,18 @@
 namespace espalier::tree {
 
 struct ThreadContext;
+
+/// A record of one write. Points into it.
+struct SingleRedo {
+  std::uint64_t version = 0;  // 0 where the map keeps none
+  std::string_view key;
+  std::string_view value;
+  bool erase = false;
+};
+
+/// Reads a record, of any bytes, that the map takes and that writes one key; nothing: it is one, of
+/// something else. Errors: corrupt (detail: a catalog::RedoFault).
+Result<std::optional<SingleRedo>> read_single_redo(const MapCore& map, std::string_view record);
 
 /// Applies a record, of any bytes; to a map that was dropped none. Cost: as its write, or a batch
 /// of its writes; waits for the end of a hold of releases where versions before it are missing.

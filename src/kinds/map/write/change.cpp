@@ -469,4 +469,22 @@ std::vector<std::size_t> cut_to_fit(std::span<const Record> records, const Geome
   }
 }
 
+std::vector<std::size_t> cut_full(std::span<const Record> records, const Geometry& g,
+                                  std::string_view low, std::string_view high) {
+  std::vector<std::size_t> cuts{0};
+  std::string_view part_low = low;
+  std::uint64_t bytes = 0;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const bool last = i + 1 == records.size();
+    const std::string_view part_high = last ? high : separator_before(records, i + 1);
+    bytes += placed_bytes(records[i], g);
+    if (bytes <= leaf_room(g, part_low, part_high)) continue;
+    ESPALIER_ASSERT(i > cuts.back());  // each record alone fits
+    cuts.push_back(i);
+    part_low = separator_before(records, i);
+    bytes = placed_bytes(records[i], g);
+  }
+  return cuts;
+}
+
 }  // namespace espalier::tree

@@ -137,6 +137,10 @@ std::vector<std::size_t> cut_evenly(std::span<const Record> records, const Geome
 std::vector<std::size_t> cut_to_fit(std::span<const Record> records, const Geometry& g,
                                     std::size_t parts_min, std::string_view low,
                                     std::string_view high);
+/// Leaves as full as they can be between these outer fences, but for the last one: of keys that
+/// only ever arrive behind the others.
+std::vector<std::size_t> cut_full(std::span<const Record> records, const Geometry& g,
+                                  std::string_view low, std::string_view high);
 /// Whether each of the leaves that these cuts make fits.
 bool cuts_fit(std::span<const Record> records, const Geometry& g, std::span<const std::size_t> cuts,
               std::string_view low, std::string_view high);

@@ -189,17 +189,6 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
   spares_taken.store(false, std::memory_order_relaxed);
 }
 
-namespace {
-
-void write_reserved_versions(std::span<std::byte> to, std::uint32_t map,
-                             std::uint64_t limit) noexcept {
-  WrittenRecord record = written_record(RedoType::reserved, map, to.size(), 0);
-  record.version = limit;
-  catalog::RedoWriter(to).part(record);
-}
-
-}  // namespace
-
 void MapCore::set_dropped() {
   if (!planted(Bug::drop_not_shown)) {
     base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded), 0,
@@ -218,8 +207,7 @@ void MapCore::record_to(catalog::RedoSink* sink) {
   }
   Object::record_to(sink);
   if (!options.versions || !promises_async(sink)) return;
-  constexpr catalog::ReservedVersions::Record kRecord{sizeof(WrittenRecord),
-                                                      write_reserved_versions};
+  constexpr catalog::ReservedVersions::Record kRecord{sizeof(WrittenRecord), write_reserved};
   answer_early(std::make_unique<catalog::ReservedVersions>(*sink, id, kRecord));
 }
 

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "kinds/map/host/redo_run.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <new>
+#include <optional>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/assert.hpp"
+#include "kinds/map/host/host_executor.hpp"
+#include "kinds/map/write/append_items.hpp"
+#include "kinds/map/write/apply_redo.hpp"
+
+namespace espalier::tree {
+namespace {
+
+/// So many puts in a row that ascend may be built into leaves.
+constexpr std::size_t kAppendMin = 32;
+
+/// Keys that are in flight together, by a hash of 64 bits: each once.
+class KeysInFlight {
+ public:
+  static constexpr std::size_t kKeysMax = 256;
+
+  /// False: it is there already, or a key whose hash is the same.
+  [[nodiscard]] bool add(std::string_view key) {
+    const std::uint64_t hash = std::hash<std::string_view>{}(key) | 1;  // 0: nothing
+    std::size_t at = (hash >> 8) % kPlaces;
+    for (; places_[at] != 0; at = (at + 1) % kPlaces) {
+      if (places_[at] == hash) return false;
+    }
+    places_[at] = hash;
+    return true;
+  }
+  void clear() { places_.fill(0); }
+
+ private:
+  static constexpr std::size_t kPlaces = 4 * kKeysMax;
+  std::array<std::uint64_t, kPlaces> places_{};
+};
+
+class RedoRun final : private Handler {
+ public:
+  RedoRun(ThreadContext& context, MapCore& map) : context_(context), map_(map) {
+    window_.reserve(KeysInFlight::kKeysMax);
+  }
+
+  Result<void> apply(std::span<const std::string_view> records, std::size_t& applied) {
+    records_ = records;
+    for (std::size_t i = 0; i < records.size() && !refused_; ++i) {
+      const auto single = read_single_redo(map_, records[i]);
+      if (!single) {
+        if (write_window()) refuse(i, single.error());
+      } else if (*single && !is_full_) {
+        add(**single, i);
+      } else if (write_window()) {
+        apply_alone(i);
+      }
+    }
+    write_window();
+    if (!refused_) return {};
+    applied = *refused_;
+    return std::unexpected(error_);
+  }
+
+ private:
+  struct Write {
+    SingleRedo redo;
+    std::size_t index = 0;  // of its record
+  };
+
+  void add(const SingleRedo& write, std::size_t index) {
+    if (ascends_ && !goes_on_ascending(write)) end_ascending();
+    if (refused_) return;
+    if (!ascends_ && (window_.size() >= KeysInFlight::kKeysMax || !keys_.add(write.key))) {
+      if (!write_window()) return;
+    }
+    if (is_full_) return apply_alone(index);  // since just now
+    if (window_.empty()) {
+      ascends_ = is_short_put(write);
+      if (!ascends_) static_cast<void>(keys_.add(write.key));
+    }
+    window_.push_back({write, index});
+    version_ = std::max(version_, write.version);
+  }
+  [[nodiscard]] bool is_short_put(const SingleRedo& write) const {
+    return !write.erase && write.value.size() <= map_.geometry.inline_value_bytes_max;
+  }
+  [[nodiscard]] bool goes_on_ascending(const SingleRedo& write) const {
+    return is_short_put(write) &&
+           (window_.empty() || compare_keys(window_.back().redo.key, write.key) < 0);
+  }
+  /// What was ascending and is too little is in flight with what follows.
+  void end_ascending() {
+    if (window_.size() >= kAppendMin) {
+      write_window();
+      return;
+    }
+    ascends_ = false;
+    for (const Write& each : window_) static_cast<void>(keys_.add(each.redo.key));
+  }
+  void apply_alone(std::size_t index) {
+    const auto applied = apply_redo(context_, map_, records_[index]);
+    if (!applied) refuse(index, applied.error());
+  }
+  /// Each gets the version of the last of them or a later one. False: one was refused.
+  bool write_window() {
+    if (window_.empty()) return !refused_;
+    if (version_ != 0) map_.clock.go_on_above(version_ - 1);
+    const bool appended = ascends_ && window_.size() >= kAppendMin && append();
+    if (!appended && !refused_) write_in_flight();
+    if (refused_ && error_.code == Code::out_of_memory) write_again();
+    map_.clock.go_on_above(version_);  // erases of nothing take no version
+    window_.clear();
+    keys_.clear();
+    ascends_ = true;
+    version_ = 0;
+    return !refused_;
+  }
+  bool append() {
+    items_.clear();
+    for (const Write& each : window_) {
+      items_.push_back(make_record(each.redo.key, each.redo.value, false));
+    }
+    const auto appended = append_items(context_, map_, items_);
+    if (!appended) refuse(window_.front().index, appended.error());
+    return appended && *appended;
+  }
+  void write_in_flight() {
+    requests_.clear();
+    for (const Write& each : window_) {
+      Request& request = requests_.emplace_back();
+      request.op = each.redo.erase ? Op::erase : Op::put;
+      request.key = each.redo.key;
+      request.value = each.redo.value;
+      request.tag = each.index;
+    }
+    executor().submit(requests_, *this);
+    executor().drain();
+  }
+  MapExecutor& executor() {
+    if (executor_) return *executor_;
+    return executor_.emplace(
+        context_, map_, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
+          return HostAccess(map_.base, queue, true, &kNever);  // others run meanwhile
+        });
+  }
+  /// One by one: what is in flight holds memory that a full store needs. Some were done before,
+  /// which makes no difference to what comes of all. Their keys differ, so those that find no
+  /// memory come again behind the others, of which some may have been erases.
+  void write_again() {
+    is_full_ = true;
+    for (bool goes_on = true; std::exchange(goes_on, false);) {
+      std::vector<Write> left;
+      for (const Write& each : window_) {
+        refused_.reset();
+        apply_alone(each.index);
+        if (!refused_) {
+          goes_on = true;
+        } else if (error_.code == Code::out_of_memory) {
+          left.push_back(each);
+        } else {
+          return;
+        }
+      }
+      window_.swap(left);
+      if (window_.empty()) return;
+    }
+    refused_.reset();
+    refuse(window_.front().index, {Code::out_of_memory, 0, 0});
+  }
+  void done(const Completion& completion) override {
+    if (!completion.ok) refuse(completion.tag, completion.error);
+  }
+  void refuse(std::size_t index, const Error& error) {
+    if (refused_ && *refused_ < index) return;
+    refused_ = index;
+    error_ = error;
+  }
+
+  static constexpr bool kNever = false;
+  static constexpr std::uint32_t kLanes = 32;
+
+  ThreadContext& context_;
+  MapCore& map_;
+  std::optional<MapExecutor> executor_;  // once something is in flight
+  std::span<const std::string_view> records_;
+  std::vector<Write> window_;  // written together, each key once
+  bool ascends_ = true;        // they are puts of short values, of keys that do
+  KeysInFlight keys_;          // of them, unless they ascend
+  std::uint64_t version_ = 0;  // the last one of them
+  bool is_full_ = false;       // the store
+  std::vector<Record> items_;
+  std::vector<Request> requests_;
+  std::optional<std::size_t> refused_;
+  Error error_;
+};
+
+}  // namespace
+
+Result<void> apply_redo_run(ThreadContext& context, MapCore& map,
+                            std::span<const std::string_view> records, std::size_t& applied) {
+  ESPALIER_ASSERT(map.redo() == nullptr);  // the records of what is applied are there
+  applied = 0;
+  if (map.dropped.load(std::memory_order_acquire)) return {};
+  try {
+    return RedoRun(context, map).apply(records, applied);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
+}
+
+}  // namespace espalier::tree
