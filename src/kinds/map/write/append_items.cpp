@@ -108,6 +108,7 @@ Result<bool> append_items(ThreadContext& context, MapCore& map,
   } catch (const std::bad_alloc&) {  // as it is
   }
   context.slot.exit();
+  if (map.store.reclaimer.due()) map.store.reclaimer.collect(context.cache);
   return appended;
 }
 
