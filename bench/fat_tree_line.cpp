@@ -8,6 +8,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/bytes.hpp"
 #include "base/cpu_clock.hpp"
 #include "base/exposed_epoch.hpp"
 #include "bench/map_session.hpp"
@@ -24,7 +25,6 @@ namespace {
 constexpr std::array<dataplane::FatTree::Host, FatTreeLine::kNodes> kTreeServers{
     {{0, 0, 0}, {0, 0, 1}, {0, 1, 0}, {0, 1, 1}}};
 constexpr dataplane::FatTree::Host kTreeClient{2, 0, 0};
-constexpr std::string_view kTreePrefix = "user";
 constexpr std::uint64_t kTableBase = std::uint64_t{1} << 50;  // of addresses in tables
 constexpr std::uint32_t kTreeInFlight = 64;
 /// So many requests are looked up, and then done.
@@ -113,6 +113,9 @@ void FatTreeLine::compile(double theta) {
     const std::uint64_t item = draw(random);
     traces[item / keys_each_].push_back(key_of(item));
   }
+  // What all keys share, as a node would find it.
+  const std::string last = key_of(keys_each_ - 1);
+  const std::string prefix = last.substr(0, base::common_prefix_bytes(key_of(0), last));
   const dataplane::HopBudget layers{2, options_.nodes_per_set};
   const auto budget = tree_.budget(options_.ranges, layers, layers);
   std::vector<dataplane::TreeImage> images;
@@ -123,9 +126,9 @@ void FatTreeLine::compile(double theta) {
     place::LocalRegion region(core.store.region.at(0));
     const base::ExposedEpoch exposed(servers_[i]->slot);
     const auto crawled = value_or_throw(place::crawl(core, region), "the tree cannot be read");
-    images.push_back(crawled.image(kTreePrefix, kTableBase, crawled.count(traces[i])));
+    images.push_back(crawled.image(prefix, kTableBase, crawled.count(traces[i])));
     keys.push_back({1, 2u + i, i});
-    hints.push_back({core.id, kTableBase, std::string(kTreePrefix)});
+    hints.push_back({core.id, kTableBase, prefix});
   }
   std::vector<dataplane::IndexTables> tables;
   for (auto& each : dataplane::compile(images, *dataplane::limits_of(budget))) {
