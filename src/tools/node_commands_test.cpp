@@ -229,7 +229,7 @@ TEST_F(NodeCommands, StatsTellsOfEveryMap) {
   EXPECT_EQ(object["feed"]["followers"], 0);
 }
 
-// Of a node that is at work: who holds most of what all share, and what there is of it.
+// Of a busy node: the principals with the largest shares of limits, and the limits.
 TEST_F(NodeCommands, StatsTellsOfLimitsAndOfWhoIsNearThem) {
   const auto silent = base::UnixAddress::file(config.node.socket);
   ASSERT_TRUE(silent);
@@ -276,7 +276,7 @@ TEST_F(NodeCommands, StatsTellsOfLimitsAndOfWhoIsNearThem) {
   EXPECT_EQ(nlohmann::json::parse(tool.out())["principals"][0]["snapshots"], 1);
 }
 
-// Who has been let in does not count as one that has not said hello.
+// An accepted client does not count as a pending connection.
 TEST_F(NodeCommands, WhoIsConnectedIsNotPending) {
   for (int i = 0; i < 200; ++i) {
     const Store store = *Store::connect(address);
