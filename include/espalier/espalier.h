@@ -84,7 +84,7 @@ typedef int32_t espalier_code;
 #define ESPALIER_CROSSES_SHARDS 21
 /// The node does not let this client do it; nothing was done. The detail: 1 it takes the role read,
 /// 2 write, 3 admin; 0 the client's role is for objects of other names; 4 the node wants a secret,
-/// 5 it knows another, 6 it knows none, 7 another user's process listens at a path where anybody
+/// 5 it knows another, 6 it knows none, 7 another user's process listens at a path where any user
 /// could have been first (node_user).
 #define ESPALIER_NOT_PERMITTED 22
 /// The handle is that of the process that forked this one; nothing was done (docs/fork.md).
@@ -209,10 +209,10 @@ espalier_code espalier_await_durable(espalier_store* store);
 
 /// A handle of one sequencer, which gives each number once, by epochs. It takes numbers of the
 /// epoch that it knows and of no other: after a seal its calls return ESPALIER_SEALED, with the
-/// epoch that there is now as the detail, until it is told to follow. See sequencer.hpp.
+/// epoch that there is now as the detail, until it follows. See sequencer.hpp.
 typedef struct espalier_sequencer espalier_sequencer;
 
-/// Numbers that nobody else has: first, first + 1, ... first + count - 1.
+/// Numbers that no other client gets: first, first + 1, ... first + count - 1.
 typedef struct espalier_number_range {
   uint64_t first;
   uint32_t count;
@@ -500,8 +500,7 @@ uint32_t espalier_model_outputs(const espalier_model* model);
 espalier_code espalier_model_infer(const espalier_model* model, const float* dense,
                                    size_t dense_count, const espalier_bags* const* tables,
                                    size_t table_count, float* ranks, size_t count);
-/// The same of text, a query a line; of other text that comes to another count of ranks nothing is
-/// told but an error.
+/// The same of text, a query a line. Text that yields another count of ranks is an error.
 espalier_code espalier_model_infer_text(const espalier_model* model, espalier_bytes queries,
                                         float* ranks, size_t count);
 

@@ -60,7 +60,7 @@ std::string mistake_in(const DataOptions& data) {
   return {};
 }
 
-/// A store and what keeps it; the last of those who use it destroys it.
+/// A store and its folder, destroyed with the last reference.
 struct KeptStore {
   KeptStore(memory::Region region, std::uint32_t participants)
       : core(std::make_unique<tree::StoreCore>(std::move(region), participants)) {}

@@ -151,7 +151,7 @@ TEST_F(CheckData, FoldersThatAreNoneAreNamed) {
   EXPECT_THAT(tool.err(), HasSubstr("--memory-max"));
 }
 
-// A log cut at the border of blocks cannot be told from one that ended there; so it is a valid,
+// A log cut at the border of blocks is identical to one that ended there; so it is a valid,
 // shorter log.
 TEST_F(CheckData, AShorterLogHasFewerRecords) {
   ASSERT_NO_FATAL_FAILURE(put_in_blocks(6));

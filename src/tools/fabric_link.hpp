@@ -82,7 +82,7 @@ class FabricLink {
   fabric::RemoteRights rights_ = fabric::RemoteRights::none;
   std::uint32_t echo_bytes_max_ = 0;
   std::uint32_t idle_ = 0;  // consecutive empty polls
-  // In reverse order of destruction.
+  // Destroyed in reverse order: the pair first.
   std::unique_ptr<fabric::Endpoint> endpoint_;
   std::unique_ptr<fabric::CompletionQueue> queue_;
   std::unique_ptr<fabric::QueuePair> pair_;
