@@ -4,7 +4,8 @@
 //
 // Two sums over all operations, neither of which depends on the order in which answers come:
 //   exact  every byte of every key and value that was read, the number of items, and the outcome;
-//   shape  outcome, length of values if updates keep it, and as many items of a scan as no concurrent insert changes.
+//   shape  outcome, length of values if updates keep it, and as many items of a scan as no
+//          concurrent insert changes.
 // Requests of one window may run concurrently when many are in flight, and then a read may see the
 // value before or after an update of the same window; so with writes in flight only `shape` is the
 // same for all targets. The requests are made so that it is: see request_list.hpp.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets in one datagram at a switch: which are told where to begin, and what else of them changes.
+// Gets in one datagram at a switch: which get a hint, and what else of them changes.
 #include "dataplane/datagram_hints.hpp"
 
 #include <gtest/gtest.h>

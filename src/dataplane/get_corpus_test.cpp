@@ -53,7 +53,7 @@ GetFrames get_corpus_frames() {
     const bool checksum = random.chance(0.7);
     const auto header = fabric::roce::sample::frame_header(random, v6, tag);
     GetFrame frame = get_frame(header, kCorpusTerms.map, key, checksum);
-    // A hint of a switch before, or of nobody.
+    // A hint of a switch before, or a random one.
     if (i % 4 == 0) {
       random.fill(std::span(hint_in(frame), sizeof(std::uint64_t)));
       seal_headers_by_definition(frame, checksum);

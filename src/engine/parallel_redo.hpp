@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the records of a store by several threads: those of one object in their order by one of
-// them, those that make and drop objects while all others stand still (docs/design/durability.md).
+// Applies the records of a store by several threads: the records of one object in order by one
+// thread, records that create and drop objects while all others are idle
+// (docs/design/durability.md).
 //
 //   apply() --+-- queue of thread 0 --> its RedoTarget     object % threads says which
 //             +-- queue of thread 1 --> its RedoTarget
 //             '-- created, dropped: once all queues are empty, by the caller itself
 //
-// Objects that share a clock are of one thread: each of their records moves that clock on.
+// Objects that share a clock belong to one thread: each of their records advances the clock.
 //
-// Records are copied into pieces, which go to a thread when they are full: so a thread is woken
-// once for some hundred records, and what waits has a bound: a record that is longer than four full
-// pieces is not copied, but applied by its thread where it lies, while the caller waits.
+// Records are copied into pieces, which are handed to a thread when full, so a thread is woken once
+// for some hundred records and the queue is bounded. A record longer than four full pieces is not
+// copied: its thread applies it in place while the caller waits.
 //
-// Thread: one makes it, calls it and destroys it; nobody else uses the store meanwhile.
+// Thread: one thread makes, calls and destroys it; no other thread uses the store meanwhile.
 #pragma once
 
 #include <atomic>

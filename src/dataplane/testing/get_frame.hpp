@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: gets in one datagram (wire/datagram.hpp), in frames, and what they are told.
+// For tests: gets in one datagram (wire/datagram.hpp), in frames, and their hints.
 //
 // Thread: any.
 #pragma once
