@@ -247,13 +247,13 @@ std::size_t ParallelRedo::queue_of(std::uint32_t object) {
 }
 
 Result<void> ParallelRedo::add(std::uint32_t object, std::span<const std::byte> record) {
-  Queue& queue = *queues_[queue_of(object)];
-  if (queue.is_long(record)) {
-    queue.apply_in_place(next_, record);
-    return {};
-  }
   try {
-    queue.add(next_, record);
+    Queue& queue = *queues_[queue_of(object)];
+    if (queue.is_long(record)) {
+      queue.apply_in_place(next_, record);
+    } else {
+      queue.add(next_, record);
+    }
     return {};
   } catch (const std::bad_alloc&) {
     static_cast<void>(finish());  // one before it may have been refused

@@ -2,6 +2,7 @@
 #include "store/clock_groups.hpp"
 
 #include <algorithm>
+#include <new>
 
 #include "base/assert.hpp"
 #include "base/atomic_bytes.hpp"
@@ -63,9 +64,15 @@ Result<std::unique_ptr<memory::SharedClock>> ClockGroups::make_clock() {
   base::store_shared<std::uint64_t>(at + offsetof(wire::GroupClock, superseded), wire::kLive,
                                     std::memory_order_release);
   const std::uint64_t read = offsetof(wire::GroupClock, read_version);
-  return std::make_unique<memory::SharedClock>(
-      memory::VersionWords{.read = at + read, .write = at + read + wire::kWriteVersionBehind},
-      *buffer + read);
+  try {
+    return std::make_unique<memory::SharedClock>(
+        memory::VersionWords{.read = at + read, .write = at + read + wire::kWriteVersionBehind},
+        *buffer + read);
+  } catch (const std::bad_alloc&) {  // no header has named it
+    buffers_.pop_back();
+    pool_.release(*buffer, kClass);
+    throw;
+  }
 }
 
 bool ClockGroups::any() const {
