@@ -18,7 +18,7 @@
 // durable. busy: too many writes wait for the disk, or the log is at its bound until a checkpoint
 // completes; the call has changed nothing and may be repeated.
 //
-// Unsupported in a durable store: maps and hash maps without versions, and embedding tables.
+// Unsupported in a durable store: maps and hash maps without versions, and ranking models.
 // Regions come back zeroed.
 #pragma once
 
