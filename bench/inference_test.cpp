@@ -116,7 +116,7 @@ TEST(RunInference, MeasuresEachCategoryByAllWays) {
   options.scale = 0.001;
   options.targets.push_back(InferenceTarget::parse);
   const PointLines lines =
-      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   // Four ways without groups, five with them, and parsing.
   ASSERT_EQ(lines.medians.size(), 6u * 10);
@@ -132,7 +132,7 @@ TEST(RunInference, ManyRequestsComeToTheSameSumsBesideNoops) {
   InferenceOptions options = tiny_inference();
   options.targets = {InferenceTarget::node, InferenceTarget::node_many, InferenceTarget::noop};
   const PointLines lines =
-      slots_of("inference", [&](const Output& output) { return run_inference(options, output); });
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   ASSERT_EQ(lines.medians.size(), 6u);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
