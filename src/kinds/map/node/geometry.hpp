@@ -42,7 +42,7 @@ struct Geometry {
            options.log_bytes <= wire::kLogBytesMax;
   }
 
-  static Geometry of(const MapOptions& options) { return of(options.node_bytes, options.log_bytes); }
+  static Geometry of(const MapOptions& map) { return of(map.node_bytes, map.log_bytes); }
   static constexpr Geometry of(std::uint32_t node_bytes, std::uint32_t log_bytes) {
     Geometry g;
     g.node_bytes = node_bytes;
