@@ -64,13 +64,20 @@ TEST(RunSwitch, APartOfAScanAddsFewerReadsThroughTheSwitch) {
       EXPECT_EQ(line.at("target"), way == 0 ? "one-sided" : "in-network");
       EXPECT_EQ(number(line, "parts"), (std::array{1, 2, 5, 10})[i]);
       EXPECT_GT(number(line, "p50_ns"), 0);
-      if (i == 0 || way == 1) continue;
-      EXPECT_GT(number(line, "reads_per_op"), number(read[0], "reads_per_op"));
+      if (way == 1) {
+        // No more than 1024 bytes of items come by one READ.
+        EXPECT_GE(number(line, "reads_per_op"), 4);
+        EXPECT_LT(number(line, "reads_per_op"), number(read[i], "reads_per_op"));
+      } else if (i != 0) {
+        EXPECT_GT(number(line, "reads_per_op"), number(read[0], "reads_per_op"));
+      }
     }
   }
   EXPECT_EQ(read[8].at("target"), "in-network/one-sided");
-  // Through the switch a part begins with its leaf, so parts may even save READs.
-  EXPECT_LT(number(read[8], "added_reads_ratio"), 0.7);
+  // Tables lead to every leaf here, so a part costs one READ, where a walk from leaf to leaf asks for
+  // the place of each as well: parts save READs.
+  EXPECT_LT(number(read[8], "added_reads_ratio"), 0.35);
+  EXPECT_GT(number(read[8], "added_reads_ratio"), -1);
 }
 
 TEST(RunSwitch, HintsAreAdmittedWhereNothingIsWritten) {
