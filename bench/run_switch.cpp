@@ -41,6 +41,21 @@ void require_together(OptionRows& rows, const SwitchRunOptions& options) {
 
 }  // namespace
 
+Json line_of_frames(const SwitchRunOptions& options, const char* target, const char* workload) {
+  Json line;
+  line["target"] = target;
+  line["workload"] = workload;
+  line["keys"] = options.keys;
+  line["ranges"] = options.ranges;
+  line["sets"] = options.sets;
+  line["nodes_per_set"] = options.nodes_per_set;
+  line["threads"] = 1;
+  line["seed"] = options.seed;
+  line["ops"] = options.frames;
+  line["rounds"] = options.rounds;
+  return line;
+}
+
 void SwitchRunOptions::declare(OptionRows& rows) {
   rows.texts("--figure", figures,
              "hops: the points of these of the paper's figures, " + figure_names() +

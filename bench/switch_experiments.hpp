@@ -19,6 +19,10 @@ void run_switch_function(const SwitchRunOptions& options, Report& report);
 void run_switch_forward(const SwitchRunOptions& options, Report& report);
 void run_switch_install(const SwitchRunOptions& options, Report& report);
 
+/// What lines about frames begin with, which went through tables of these options.
+[[nodiscard]] Json line_of_frames(const SwitchRunOptions& options, const char* target,
+                                  const char* workload);
+
 /// Why the benchmark fails that lost frames, or led some astray.
 inline constexpr const char* kFramesAreWrong =
     "the switch lost frames, or led some astray: see dropped and misrouted of the lines";

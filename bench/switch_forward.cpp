@@ -136,17 +136,7 @@ class ForwardRun {
     }
     const double switch_rate = median_of(came, &Forwarded::switch_rate);
     const double rate = median_of(came, &Forwarded::rate);
-    Json line;
-    line["target"] = name;
-    line["workload"] = "forward";
-    line["keys"] = options_.keys;
-    line["ranges"] = options_.ranges;
-    line["sets"] = options_.sets;
-    line["nodes_per_set"] = options_.nodes_per_set;
-    line["threads"] = 1;
-    line["seed"] = options_.seed;
-    line["ops"] = options_.frames;
-    line["rounds"] = came.size();
+    Json line = line_of_frames(options_, name, "forward");
     line["switch_frames_per_second"] = switch_rate;
     line["frames_per_second"] = rate;
     line["dropped"] = lost;

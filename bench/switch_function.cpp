@@ -141,17 +141,7 @@ class FunctionRun {
   }
 
   void print(const char* name, double ns, double above) {
-    Json line;
-    line["target"] = name;
-    line["workload"] = "function";
-    line["keys"] = options_.keys;
-    line["ranges"] = options_.ranges;
-    line["sets"] = options_.sets;
-    line["nodes_per_set"] = options_.nodes_per_set;
-    line["threads"] = 1;
-    line["seed"] = options_.seed;
-    line["ops"] = options_.frames;
-    line["rounds"] = options_.rounds;
+    Json line = line_of_frames(options_, name, "function");
     line["ns_per_frame"] = ns;
     line["ns_above_parsing"] = above;
     report_.line(line);
