@@ -74,8 +74,8 @@ TEST(RunSwitch, APartOfAScanAddsFewerReadsThroughTheSwitch) {
     }
   }
   EXPECT_EQ(read[8].at("target"), "in-network/one-sided");
-  // Tables lead to every leaf here, so a part costs one READ, where a walk from leaf to leaf asks for
-  // the place of each as well: parts save READs.
+  // Tables lead to every leaf here, so a part costs one READ, where a walk from leaf to leaf asks
+  // for the place of each as well: parts save READs.
   EXPECT_LT(number(read[8], "added_reads_ratio"), 0.35);
   EXPECT_GT(number(read[8], "added_reads_ratio"), -1);
 }

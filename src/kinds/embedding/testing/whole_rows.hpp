@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <thread>
 #include <utility>
@@ -39,34 +40,35 @@ struct ReplacedMidway {
   }
 };
 
+/// A table of one row, which the first gather by `kit` replaces in its middle.
+struct MidwayScene {
+  MidwayScene() {
+    EXPECT_TRUE(table->append(row_of(*table, 1)));
+    ReplacedMidway::table = table.get();
+    ReplacedMidway::row = row_of(*table, 2);
+    kit.kernels[0][0] = &ReplacedMidway::gather;
+  }
+  EmbeddingStore store;
+  const std::shared_ptr<EmbeddingTable> table = store.create({64});
+  GatherKit kit = scalar_gather();
+};
+
 /// Whether a row is whole that is replaced in the middle of a gather.
 inline bool row_replaced_midway_is_whole() {
-  EmbeddingStore store;
-  const auto table = store.create({64});
-  EXPECT_TRUE(table->append(row_of(*table, 1)));
-  ReplacedMidway::table = table.get();
-  ReplacedMidway::row = row_of(*table, 2);
-  GatherKit kit = scalar_gather();
-  kit.kernels[0][0] = &ReplacedMidway::gather;
-  const auto found = reduced(*table, {{0}, {0}, {}, {}, Reduction::sum}, kit);
+  MidwayScene scene;
+  const auto found = reduced(*scene.table, {{0}, {0}, {}, {}, Reduction::sum}, scene.kit);
   return found == std::vector<float>(64, 2);
 }
 
 /// The same of a reduction that needs no window.
 inline bool small_row_replaced_midway_is_whole() {
-  EmbeddingStore store;
-  const auto table = store.create({64});
-  EXPECT_TRUE(table->append(row_of(*table, 1)));
-  ReplacedMidway::table = table.get();
-  ReplacedMidway::row = row_of(*table, 2);
-  GatherKit kit = scalar_gather();
-  kit.kernels[0][0] = &ReplacedMidway::gather;
+  MidwayScene scene;
   const OwnWork work{{0}, {0}, {}, {}, Reduction::sum};
   std::vector<float> found(64);
   SmallReduction small;
-  const bool fits = SmallReduction::fits(*table, work.get());
-  const bool begun = small.begin(*table, work.ids).has_value();
-  static_cast<void>(small.fold(*table, work.get(), found, kit));
+  const bool fits = SmallReduction::fits(*scene.table, work.get());
+  const bool begun = small.begin(*scene.table, work.ids).has_value();
+  static_cast<void>(small.fold(*scene.table, work.get(), found, scene.kit));
   return fits && begun && found == std::vector<float>(64, 2);
 }
 
