@@ -127,7 +127,7 @@ TEST_F(DatagramReadsOf, RolesAndNamesAreLookedAt) {
   EXPECT_EQ(node_.node.services().denied, 2u);
 }
 
-// Whoever is refused need not ask by rings, where that would be kept.
+// A refused client may never send the request by rings, so the refusal is audited here.
 TEST_F(DatagramReadsOf, RefusalsAreKeptForThoseWhoAudit) {
   AuditLog& audit = node_.node.services().audit;
   audit.open();
@@ -296,8 +296,8 @@ TEST_F(Proved, MoreThanItTakesAtATimeAreDropped) {
   EXPECT_EQ(client_.ask(client_.get("a"), kHere), DatagramStatus::absent);
 }
 
-// What a principal costs is bounded, whoever replays or makes its datagrams and however many
-// sessions it has, and that of others is not touched.
+// The cost of a principal is bounded, whichever peer replays or forges its datagrams and however
+// many sessions it has; other principals are not affected.
 TEST_F(Proved, MoreThanTheRateOfItsPrincipalAreDropped) {
   DatagramClient second(node_);
   DatagramClient other(node_, Access::everything(), 2);
