@@ -23,7 +23,7 @@ Result<Completion> run(Runner& runner, const Request& request, Answer& answer,
 void Answer::done(const Completion& done) {
   completion = done;
   completion.key = completion.value = {};
-  // What was written is done; only reads have bytes to copy.
+  // A write has been applied by now; only reads have bytes to copy.
   try {
     if (value != nullptr && done.found) value->assign(done.value);
     key.assign(done.key);
@@ -65,7 +65,7 @@ Condition unchanged(const std::optional<Found>& found, bool versions) {
   Condition condition;
   condition.kind = Kind::absent;
   if (!found) return condition;
-  // Without versions only the value can tell whether something came between.
+  // Without versions only the value shows whether another write intervened.
   condition.kind = versions ? Kind::version : Kind::value;
   condition.version = found->version;
   condition.value = found->value;
