@@ -18,7 +18,7 @@ namespace espalier::tree {
 
 enum class StepKind : std::uint8_t {
   leaf,         ///< this leaf may answer
-  child,        ///< continue at child `child`
+  child,        ///< continue at `lid`
   successor,    ///< superseded before the read version: continue at `ref`
   predecessor,  ///< created after the read version: continue at `ref`
   root,  ///< not of this map, not the expected node, or not of this key: restart
