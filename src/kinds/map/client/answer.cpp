@@ -8,7 +8,6 @@
 namespace espalier::client {
 namespace {
 
-// Runs a request and returns its answer.
 Result<Completion> run(Runner& runner, const Request& request, Answer& answer,
                        std::uint32_t parts = 1) {
   const auto ran =

@@ -26,7 +26,6 @@
 
 namespace espalier::client {
 
-/// Runs single requests.
 class Runner : public Interface {
  public:
   /// Runs a request to its completion; the handler is called on this thread, before the return.

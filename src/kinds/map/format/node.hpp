@@ -5,9 +5,9 @@
 // Every node is one buffer of `node_bytes` (a power of two, 512 to 65536) and begins with a
 // NodeHeader. All integers are little-endian. Offsets count from the node's first byte.
 //
-//   leaf      header | log slots | chunk heads | chunk starts | log places
+//   leaf      header | log slots | chunk prefixes | chunk starts | log places
 //                                                            | sorted block | log block | fences
-//   interior  header |             group heads |                groups | key slots | keys | fences
+//   interior  header |             group prefixes |             groups | key slots | keys | fences
 //
 // [Honeycomb §3.1] with these differences: shortcuts are 16-bit normalised key prefixes instead of
 // full keys, so no key is stored twice and a point read touches fewer lines; versions in the log

@@ -4,7 +4,6 @@
 // Places in the sorted block order the entries without reading them; entries with the same place
 // are read and compared when the scan gets there. So a short scan in a leaf with a long log reads
 // only the entries among its own items.
-// log touches the entries among its own items and no others.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets by datagrams against the map, and datagrams that are replayed, forged, from elsewhere, of
-// other sessions and of none: what is sent for them, and to whom.
+// Gets by datagrams against the map, and datagrams that are replayed, forged, from other addresses,
+// of other sessions and of none: which replies are sent, and to which address.
 #include "kinds/map/offload/datagram_reads.hpp"
 
 #include <gtest/gtest.h>
@@ -149,7 +149,7 @@ TEST_F(DatagramReadsOf, RefusalsAreKeptForThoseWhoAudit) {
   ASSERT_TRUE(second);
   EXPECT_EQ(second->object, "#77");
   EXPECT_FALSE(audit.take());
-  // As of a request by rings: so many at once, and others' all the same.
+  // As for requests by rings: a bounded burst, and those of others all the same.
   for (std::uint64_t i = 0; i < 2 * AuditLog::kBurst; ++i) {
     static_cast<void>(client.ask(client.get("a"), kHere));
   }

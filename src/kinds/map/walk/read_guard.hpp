@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // ReadGuard: keeps memory that walks read from being reused meanwhile (DESIGN §2.1 rules 2, 4).
 //
-// A guard serves the walks of one core: beside the memory it is an epoch (tree/host), for remote
-// readers a lease. A walk begins (`begin`), obtains its read version, reads, confirms what it read
-// (Access::confirm), and ends (`end`). In between, no memory reachable at that version is reused.
-// again.
+// A guard serves the walks of one core: beside the memory it is an epoch (kinds/map/host), for
+// remote readers a lease. A walk begins (`begin`), obtains its read version, reads, confirms what
+// it read (Access::confirm), and ends (`end`). In between, no memory reachable at that version is
+// reused.
 #pragma once
 
 #include <concepts>

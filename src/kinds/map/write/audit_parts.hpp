@@ -100,7 +100,6 @@ struct LeafContent {
 
 /// Whether a reference and this many bytes behind it lie in the map's region.
 [[nodiscard]] bool in_region(const MapCore& map, wire::Ref ref, std::uint64_t bytes);
-/// Whether the page table has an entry for this LID.
 [[nodiscard]] bool lid_in_range(const MapCore& map, wire::Lid lid);
 
 /// Checks identity, kind, level, fences, versions, predecessors, neighbours. Returns whether the

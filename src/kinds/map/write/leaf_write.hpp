@@ -70,7 +70,6 @@ struct NewestState {
 NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key,
                          const LeafProbe* known = nullptr);
 
-/// Whether the condition holds.
 bool holds(const MapCore& map, const NewestState& state, const Condition& condition);
 
 /// Whether a write of this kind has an effect on a key that exists, or does not.

@@ -13,7 +13,6 @@
 // Until the version is taken, memory of the store or of the process may run out: the change then
 // returns what it took, unlocks its leaves, and has changed nothing. Afterwards it does not
 // allocate. Room in a map's sink is reserved first, before any lock.
-// none. A map's sink is asked for room first of all, before any lock.
 #pragma once
 
 #include <span>
@@ -39,7 +38,6 @@ inline WriteOutcome write_in(ThreadContext& context, MapCore& map, wire::Ref lea
   return outcome;
 }
 
-/// A condition on one key of a batch.
 struct KeyCondition {
   const SearchKey* key = nullptr;
   Condition condition{};
