@@ -50,7 +50,7 @@ struct NodeHeader {
   NodeKind kind;
   std::uint8_t level;  // 0 in leaves
   std::uint8_t
-      key_prefix_shift;        // = saturate((first 8 bytes after the prefix) - base) << shift
+      key_prefix_shift;        // key prefix = saturate((8 bytes after shared ones) - base) << shift
   std::uint8_t chunks;         // chunks in use (leaf), groups in use (interior)
   std::uint16_t prefix_bytes;  // leading bytes shared by all keys of a leaf; in an interior node
                                // by all separators, as far as there is room

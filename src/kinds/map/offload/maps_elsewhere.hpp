@@ -20,8 +20,8 @@ struct ElsewhereCounts {
   std::atomic<std::uint64_t> descents{0};          // descents tried in the cache
   std::atomic<std::uint64_t> hits{0};              // descents that the cache knew down to the leaf
   std::atomic<std::uint64_t> remembered_bytes{0};  // bytes that descents took, without roots
-  std::atomic<std::uint64_t> balanced{0};   // cached nodes that were read from the host
-  std::atomic<std::uint64_t> forwarded{0};  // reads forwarded to the host under overload
+  std::atomic<std::uint64_t> balanced{0};          // cached nodes that were read from the host
+  std::atomic<std::uint64_t> forwarded{0};         // reads forwarded to the host under overload
   std::atomic<std::uint64_t> feed_reads{0};
   std::atomic<std::uint64_t> feed_changes{0};   // changes received
   std::atomic<std::uint64_t> feed_replaced{0};  // changes of cached nodes

@@ -210,9 +210,9 @@ class OneSidedAccess {
   std::uint32_t node_bytes_;
   std::uint32_t map_id_;
   std::uint64_t node_offset_ = 0;  // region offset of the image's node
-  wire::Ref come_{};  // the node read by key, if nothing was read beside it
-  std::uint32_t come_bytes_ = 0;  // leading bytes of the image that have arrived
-  std::uint64_t term_ = 0;        // of the lease at the walk's entry
+  wire::Ref come_{};               // the node read by key, if nothing was read beside it
+  std::uint32_t come_bytes_ = 0;   // leading bytes of the image that have arrived
+  std::uint64_t term_ = 0;         // of the lease at the walk's entry
   Landing node_;
   std::shared_ptr<BatchHeader> header_;  // source of this walk's version
   bool reads_header_ = false;            // this walk reads it for the batch, in flight

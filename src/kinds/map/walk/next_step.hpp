@@ -21,7 +21,7 @@ enum class StepKind : std::uint8_t {
   child,        ///< continue at `lid`
   successor,    ///< superseded before the read version: continue at `ref`
   predecessor,  ///< created after the read version: continue at `ref`
-  root,  ///< not of this map, not the expected node, or not of this key: restart
+  root,         ///< not of this map, not the expected node, or not of this key: restart
 };
 
 struct Step {

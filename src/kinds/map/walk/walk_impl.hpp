@@ -62,11 +62,11 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
       const std::byte* image = nullptr;
       Confirmed lost = Confirmed::yes;
       std::uint32_t roots = 0;
-      wire::Lid guessed = 0;  // the node by the cache; 0: by the page table
-      bool look_up = false;   // bypass the cache once
-      PointBytes brought;     // bytes of the leaf that were read with its head
+      wire::Lid guessed = 0;             // the node by the cache; 0: by the page table
+      bool look_up = false;              // bypass the cache once
+      PointBytes brought;                // bytes of the leaf that were read with its head
       const std::byte* ahead = nullptr;  // the scan's next leaf, if it was read ahead
-      bool by_key = false;  // read a node by key, once: not again if misled
+      bool by_key = false;               // read a node by key, once: not again if misled
       if constexpr (KeyedAccess<A>) by_key = begins_by_key(lane) && access.reads_by_key();
       for (std::uint32_t nodes = 0;; ++nodes) {
         [[maybe_unused]] wire::Lid lid = 0;

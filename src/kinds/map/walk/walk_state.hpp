@@ -58,7 +58,7 @@ struct Lane : Cursor {
   Completion answer;
   wire::ValueRef value{};  // of a write with an out-of-line value
   std::uint32_t attempts = 0;
-  wire::Lid lid = 0;  // remote: node to look up if there is no reference; 0: the root
+  wire::Lid lid = 0;         // remote: node to look up if there is no reference; 0: the root
   std::uint32_t level = 0;   // remote: expected level of the next node
   bool has_version = false;  // remote: the read version has arrived
   bool past_cache = false;   // remote: the cache misled it
