@@ -2,10 +2,9 @@
 // Reads of one thread by one-sided READs: a reader for each map, and a lease renewed by the
 // thread's rings.
 //
-// A reader that failed (its lease was lost, its queue pair failed, the map was dropped) is
-// destroyed, and the next read makes another. Walks that fail are repeated by the rings, like all
-// reads without one-sided access, except scans that have delivered items: these end with
-// `contended`.
+// If a walk fails (its lease was lost, its queue pair failed, the map was dropped), all readers are
+// closed and the read is tried once more with new ones, then by the rings, like all reads without
+// one-sided access. Scans that have delivered items are not repeated: these end with `contended`.
 //
 // While a scan's sink runs, which may take long, the keepalive thread of the process renews the
 // leases: otherwise the node would expire the lease, and reclaim what the walk reads.

@@ -29,7 +29,7 @@ class Balancer {
   static constexpr std::uint64_t kRoomBytes = 64 << 10;
   /// Walks in flight below which nothing is balanced.
   static constexpr std::size_t kBusyWalks = 8;
-  /// Decay: counts halve after this many bytes.
+  /// The recent byte counts are halved when their sum exceeds this.
   static constexpr std::uint64_t kWindowBytes = 1 << 20;
 
   /// `weight`: at least 1. The port outlives it.

@@ -201,8 +201,8 @@ void Walker<P>::complete(Lane& lane) {
 }
 
 // Out of memory: memory waiting to be reclaimed may suffice, but walks in flight on this core hold
-// it. So the lane waits until all of them have ended, and no new walk begins. False: the last
-// attempt failed.
+// it. So the lane waits until all of them have ended, and no new walk begins. False: no attempt is
+// left.
 template <class P>
 bool Walker<P>::starve(Lane& lane) {
   if constexpr (P::kWrites) {
