@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API: requests in flight, and a node that goes.
+// The C API: pipelines with requests in flight, and a node that disappears.
 #include "tests/support/c_api_fixture.hpp"
 
 #include <map>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API: what every function of espalier.h does, on a store in this process and on a node.
+// The C API: every function of espalier.h, on a store in this process and on a node.
 #include "tests/support/c_api_fixture.hpp"
 
 #include <cerrno>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkers against the definition: for thousands of random histories of a few operations, right
-// and damaged ones, they must say what trying all orders says.
+// The checkers against the definition: for thousands of random short histories, correct and
+// damaged, they must agree with a search of all orders.
 #include <gtest/gtest.h>
 
 #include <algorithm>

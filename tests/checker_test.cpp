@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkers themselves: each planted fault is refused, and what is right is accepted.
+// Tests of the checkers: each planted fault is refused, and correct histories are accepted.
 #include <gtest/gtest.h>
 
 #include <functional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access control through a device: it comes to its host with a secret of its own, checks its
-// clients as a node does, and has the host check on whose behalf it asks.
+// Access control through a device: the device authenticates to its host with its own secret, checks
+// its clients as a node does, and has the host check the principal on whose behalf it asks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

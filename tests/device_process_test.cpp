@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices in processes of their own that are stopped and killed, before a host that lives on.
+// Devices in processes of their own that are stopped and killed, while their host lives on.
 #include <gtest/gtest.h>
 #include <signal.h>
 

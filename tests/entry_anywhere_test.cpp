@@ -2,9 +2,9 @@
 // A walk may enter the tree at any node, from any hint, and never returns a wrong or stale answer:
 // a bad hint only costs time (DESIGN idea 1).
 //
-// Hints name what is current, what was superseded, what is free, what belongs to another map,
-// values, and blocks that are none of these, with the right generation or another. All that was
-// asked, at the newest and at held versions, is replayed by version.
+// Hints name current nodes, superseded nodes, free buffers, nodes of another map, values, and other
+// blocks, with the right generation or another. All answers, at the newest and at held versions,
+// are checked by a replay of versions.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process that forks keeps, and what its child gets: every call of what was made before
-// returns `forked` there, also where other threads held locks, and stores of its own work.
+// Forks: the parent keeps all; in the child every call on earlier objects returns `forked`, even if
+// other threads held locks, and new stores work.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>

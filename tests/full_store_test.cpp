@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that one size of items gave back serves every other size; a full store still erases.
+// Memory freed by items of one size serves every other size; a full store still erases.
 #include <gtest/gtest.h>
 
 #include <algorithm>

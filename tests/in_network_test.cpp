@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients of a real node whose READs carry keys, through a switch whose tables a controller fills:
-// their answers are right whatever becomes of the map, and a get takes one trip where the tables
-// know its leaf.
+// answers are right whatever happens to the map, and a get takes one round trip if the tables know
+// its leaf.
 #include <gtest/gtest.h>
 
 #include <cstdint>

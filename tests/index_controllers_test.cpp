@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controllers that fill the tables of switches: which nodes they choose, several of them, several
-// switches, and what becomes of tables and answers when they are late, slow or gone.
+// Controllers that fill the tables of switches: which nodes they select, several controllers,
+// several switches, and tables and answers when these are slow, delayed or gone.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layering decays unless a machine checks it: reads layers.txt and every include of the project.
+// Checks the layering: every include of the project against layers.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads against one map, their histories checked: long ones by replaying versions, many short
-// ones by a search for a linearization too. ESPALIER_SEED repeats the choices, though not the
+// Threads on one map, with their histories checked: long ones by a replay of versions, many short
+// ones also by a search for a linearization. ESPALIER_SEED repeats the choices, but not the
 // schedule.
 #include <gtest/gtest.h>
 

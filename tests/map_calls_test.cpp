@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What include/espalier/map.hpp says of single calls beyond what the model tests compare.
+// What include/espalier/map.hpp promises of single calls, beyond what the model tests compare.
 #include <gtest/gtest.h>
 
 #include <algorithm>

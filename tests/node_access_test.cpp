@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other users of the machine may do at a node whose socket lets them in.
+// What other users of the machine may do at a node whose socket they can open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>

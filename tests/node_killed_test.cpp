@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that is killed in the middle of its work, and another one at its address: each request
-// that was in flight ends once, and is told, and what comes after it is served by the new one. Over
-// a fabric of every kind; node and client are processes.
+// A node is killed while it works, and another one starts at its address: each request in flight
+// completes once with an error, and later ones are served by the new node. Over each kind of
+// fabric; node and client are processes.
 #include <gtest/gtest.h>
 
 #include <memory>

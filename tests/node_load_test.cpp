@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rolling load: clients come, work, go, break the rules and are killed, for as long as one wants;
-// and what the node then holds is what it held after the first part of it.
+// A rolling load: clients connect, work, leave, violate the protocol and are killed; and afterwards
+// the node holds what it held after the first part.
 //
-// As it is, some dozens of clients; with ESPALIER_LOAD_SECONDS, so many seconds
-// (scripts/load-test.sh).
+// By default some dozens of clients; ESPALIER_LOAD_SECONDS sets a duration (scripts/load-test.sh).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 

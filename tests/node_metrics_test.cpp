@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a node that works: scraped over the loopback interface, as Prometheus does it.
+// The metrics of a working node, scraped over the loopback interface as Prometheus does.
 #include <gtest/gtest.h>
 
 #include <algorithm>

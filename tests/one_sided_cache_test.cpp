@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader that remembers nodes asks of the memory, and how often it waits: in a simulated
-// fabric without faults, and as a client of a real node.
+// Memory accesses and waits of a reader with a node cache: in a simulated fabric without faults,
+// and as a client of a real node.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of a real node that walk its maps alone, over shared memory and over RoCEv2: they must be
-// answered as those are who ask it.
+// Clients of a real node that walk its maps by one-sided READs, over shared memory and over RoCEv2:
+// they get the answers of clients that send requests.
 #include <gtest/gtest.h>
 
 #include <atomic>

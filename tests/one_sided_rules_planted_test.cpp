@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the protocol as readers from elsewhere meet them: each is broken once, and the
-// simulated world of one_sided_world.hpp must notice.
+// The rules of the protocol for remote readers: each is broken once, and the simulated world of
+// one_sided_world.hpp must detect it.
 #include <gtest/gtest.h>
 
 #include <cstdint>

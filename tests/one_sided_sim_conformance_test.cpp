@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reads of the conformance workload, by a client that walks alone in a simulated fabric, beside
-// those of the embedded map that it walks: callers must not be able to tell which answered. So for
-// clients that remember nodes, and for those whose READs carry keys, through a switch.
+// The reads of the conformance workload, by one-sided walks in a simulated fabric and on the
+// embedded map that these walk: the answers must be the same. Also for clients with a node cache,
+// and for clients whose READs carry keys, through a switch.
 //
-// One map is read both ways, so versions are compared as they are. Where the fabric loses a pair or
-// a walk gives up, the client asks again, as the library does.
+// One map is read both ways, so versions are compared as they are. If the fabric loses a pair or a
+// walk gives up, the client asks again, as the library does.
 #include <gtest/gtest.h>
 
 #include <cstdint>

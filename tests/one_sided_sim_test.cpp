@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that walk a map alone, in a simulated fabric: READs torn at lines, late, repeated and
-// reordered, while the host writes, reuses memory at once, pauses, and loses patience with leases.
+// Clients that walk a map by one-sided READs in a simulated fabric: READs torn at cache lines,
+// delayed, duplicated and reordered, while the host writes, reuses memory immediately, pauses, and
+// lets leases expire.
 #include <gtest/gtest.h>
 
 #include <cstddef>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linearizability of what several client processes saw of one node: each writes down what it asked
-// and was answered, by the clock that all share; the histories are put together and checked as
-// those of threads are. ESPALIER_SEED repeats the choices, though not the schedule.
+// Linearizability over several client processes of one node: each records its requests and answers
+// by a clock that all share; the merged histories are checked like those of threads. ESPALIER_SEED
+// repeats the choices, but not the schedule.
 //
-// And that a process which gets something wrong is noticed: with each fault planted the same run
-// must be refused.
+// And that a faulty process is detected: with each fault planted the same run must be refused.
 #include <gtest/gtest.h>
 
 #include <optional>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are stored into several buffers of a client's in one go: whatever it gives back, and
-// when, it has the same rows; a run with buffers in hand ends early, with its client, with its
-// table. Where the node cannot store there, blocks are written, and the same holds.
+// Rows that a node writes into several buffers of a client: the rows are the same whatever the
+// client gives back, and when; a run with buffers in hand can end early, with its client, or with
+// its table. Where the node cannot write there, it sends blocks, and the same holds.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of sequencers: each is broken once, and the checks must notice.
+// The rules of sequencers: each is broken once, and the checks must detect it.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of a node, by every way in which a client reaches it: the same rows and answers, and maps
-// that answer beside queries.
+// Tables of a node, over every transport: the same rows and answers, and maps that answer beside
+// queries.
 #include <gtest/gtest.h>
 
 #include <atomic>

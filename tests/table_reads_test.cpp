@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that are read as they lie, wherever they are: in this process, by chunks from a node, and
-// by READs of its memory.
+// Raw reads of tables at each place: in this process, by chunks from a node, and by READs of its
+// memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

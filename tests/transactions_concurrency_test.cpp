@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that use an ordered map and a hash map by transactions and by plain calls, in this
-// process and on a node: their histories are linearizable, by versions and, of short ones, by a
+// process and on a node: their histories are linearizable, by versions and, for short ones, by a
 // search.
 //
 // For the checkers both maps are one, whose keys begin with the map's name, and a transaction is a
-// batch: what it has read are conditions that held.
+// batch: its reads are conditions that held.
 #include <gtest/gtest.h>
 
 #include <atomic>

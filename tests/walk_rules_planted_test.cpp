@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk must ask of each node before it believes it (DESIGN idea 1, §2.1 rules 1, 2, 8, 9):
-// each question is left out in turn, and a test notices.
+// What a walk must check of each node before it trusts it (DESIGN idea 1, §2.1 rules 1, 2, 8, 9):
+// each check is left out in turn, and a test detects it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The concurrent workload notices when the map breaks a rule: with each of these bugs planted, one
-// of a few runs is refused, and without any none is.
+// The concurrent workload detects broken rules of the map: with each of these bugs planted, one of
+// a few runs is refused, and without any bug none is.
 //
-// Threads give way to others at the moments that matter, so that what may happen does. Bugs that
-// only make a walk run in circles, or that a workload meets too seldom, have tests of their own
-// beside the code that they break.
+// Threads yield at critical moments, so that races occur. Bugs that only make a walk loop, or that
+// a workload meets too seldom, have tests of their own beside the code that they break.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a write may be seen, when it may be answered, and in what order its steps come (DESIGN §2.1
-// rules 3, 6, 7, 11): each rule is broken in turn, and a test notices.
+// When a write may become visible, when it may be answered, and the order of its steps (DESIGN §2.1
+// rules 3, 6, 7, 11): each rule is broken in turn, and a test detects it.
 //
 // A version is kept from being released by taking an earlier one and not finishing it.
 #include <gtest/gtest.h>
