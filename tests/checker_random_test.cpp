@@ -47,8 +47,8 @@ Operation random_question(Random& random, std::string value) {
   return operation;
 }
 
-// A history that is right by construction: operations take effect one after the other, each within
-// its time.
+// A history that is correct by construction: operations take effect in sequence, each within its
+// time.
 History random_history(Random& random, std::size_t operations) {
   History history;
   history.initial = {{"b", "0"}};

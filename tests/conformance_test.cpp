@@ -22,7 +22,7 @@
 namespace espalier::test {
 namespace {
 
-/// One of the two: does what it is told, and says what came of it.
+/// One of the two sides: executes requests, and returns their results.
 class AskedSide {
  public:
   AskedSide(Store store, const MapOptions& options) : store_(std::move(store)) {

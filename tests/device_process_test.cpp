@@ -78,8 +78,8 @@ class DeviceProcesses : public ::testing::Test {
   std::unique_ptr<node::Node> host_;
 };
 
-// Its leases end while it is stopped, and its host writes on. Whatever it was about to answer, and
-// whatever it remembers, nobody gets what was replaced before he asked.
+// Its leases end while it is stopped, and its host continues to write. Whatever it was about to
+// answer, and whatever it has cached, no client gets a value that was replaced before the request.
 TEST_F(DeviceProcesses, AStoppedDeviceAnswersNothingOldWhenItGoesOn) {
   constexpr int kStops = 3;
   std::atomic<std::uint64_t> acknowledged{0};

@@ -43,7 +43,7 @@ OneSidedOptions stopped() {
   return options;
 }
 
-// Leases keep nothing, so that only generations tell what was used again.
+// Leases hold nothing back, so only generations reveal reuse.
 OneSidedOptions devices_without_leases() {
   OneSidedOptions options = only_devices();
   options.faults.tear = 1;

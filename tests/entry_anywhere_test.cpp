@@ -29,8 +29,8 @@ namespace {
 const MapOptions kSmall{.node_bytes = 512, .log_bytes = 64};
 const MapOptions kLarger{.node_bytes = 1024, .log_bytes = 128};
 
-// A value that lies in its buffer as a leaf would, with items that are not in the map. Whoever
-// takes it for a node answers from them, or that the key is not there.
+// A value whose bytes form a leaf, with items that are not in the map. A walk that takes it for a
+// node returns these, or reports the key as missing.
 std::string forged_leaf() {
   Scene scene(kSmall);
   for (const char* key : {"1", "2", "3"}) scene.a.put(key, "forged");

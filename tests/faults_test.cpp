@@ -279,7 +279,7 @@ TEST_F(Faults, SnapshotsExpireAtTheirLimit) {
   EXPECT_EQ(first_of(map->audit()), "");
 }
 
-// As long as they fit, snapshots keep telling what was.
+// Below the limit, snapshots keep their state.
 TEST_F(Faults, SnapshotsBelowTheirLimitStay) {
   Store store = open_store();
   auto map = store.create_map("map", {.node_bytes = 512});

@@ -29,7 +29,7 @@ class LinearizabilityConcurrency : public ::testing::TestWithParam<KeyPattern> {
     RecordProperty("overlapping", std::to_string(report_.overlapping));
     RecordProperty("searched", std::to_string(report_.searched));
     RecordProperty("unknown", std::to_string(report_.unknown));
-    // Threads that come one after the other would show nothing.
+    // Threads that run in sequence would prove nothing.
     EXPECT_GT(report_.overlapping, 0u);
   }
 
@@ -88,7 +88,7 @@ TEST_P(LinearizabilityConcurrency, ManyShortHistories) {
   EXPECT_LE(report_.unknown, report_.histories / 10);
 }
 
-// Without versions single keys are still linearizable; only a search can tell.
+// Without versions single keys are still linearizable; only a search can show it.
 TEST_P(LinearizabilityConcurrency, VersionsOff) {
   WorkloadOptions options = options_of(GetParam(), 55);
   options.keys = 14;

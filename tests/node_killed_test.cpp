@@ -33,7 +33,7 @@ struct Ends : Handler {
   Error first{};
 };
 
-/// Puts until the node is gone. Returns what was wrong with how that was told.
+/// Puts until the node is gone. Returns what was wrong with the reported errors.
 std::string work_until_lost(const Map& map, Line& line) {
   auto pipeline = Pipeline::open(map, 64);
   if (!pipeline) return "open a pipeline: " + message(pipeline.error());
@@ -63,7 +63,7 @@ std::string work_until_lost(const Map& map, Line& line) {
   return {};
 }
 
-/// Asks until somebody answers, which is not he who knew this key.
+/// Asks until a node answers, which must be another one, without this key.
 std::string go_on_with_the_next(Map& map) {
   for (;;) {
     const auto got = map.get("before");

@@ -153,7 +153,7 @@ TEST_F(NodeRoles, ItsOwnUserIsAnAdministratorOverUnixShmAndMemif) {
   }
 }
 
-// Only root can be somebody else; any other user is an administrator, as above.
+// Only root can become another user; any other user is an administrator, as above.
 TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   constexpr uid_t kNobody = 65534;
   Child other([](Line& line) {

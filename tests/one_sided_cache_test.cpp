@@ -237,7 +237,7 @@ TEST(OneSidedCache, AnswersAreRightWhateverTheFeedHasTold) {
   EXPECT_GT(scene.reader().feed()->counts().behind, 1u);
 }
 
-// Each write is seen at once, whatever it moves; and what is remembered follows.
+// Each write is visible immediately, whatever it moves, and the cache follows.
 TEST(OneSidedCache, WhatIsWrittenIsSeenAtOnce) {
   CacheScene scene({});
   scene.fill(2'000);

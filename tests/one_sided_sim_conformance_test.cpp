@@ -97,7 +97,7 @@ class SimulatedClient {
       place::IndexFollower follower(keys, "", redirect_.remote().base,
                                     {.ranges = two_ ? 2u : 40u, .sets = 1, .nodes_per_set = 40});
       place::LocalRegion region(store_.region.at(0));
-      ASSERT_TRUE(follower.follow(map_, region));  // nobody writes
+      ASSERT_TRUE(follower.follow(map_, region));  // no writes meanwhile
       if (two_) {
         const dataplane::WayBudget way{.hops = {{0, 1}, {1, 40}}};
         const auto parts = dataplane::cut_program(keys, follower.tables(), way, ++generation_);
@@ -197,7 +197,7 @@ class SimulatedClient {
     }
     if (pair.state() == QueuePair::State::error) close();
   }
-  // The host hears at once, and answers at once.
+  // The host receives the request and answers it immediately.
   void answer(const place::LeaseGuard::Asked& asked) {
     const std::uint64_t now = world_.now_ns();
     if (asked.id == 0) {

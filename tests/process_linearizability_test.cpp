@@ -136,7 +136,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     RecordProperty("overlapping", std::to_string(report_.overlapping));
     RecordProperty("searched", std::to_string(report_.searched));
     RecordProperty("unknown", std::to_string(report_.unknown));
-    // Processes that come one after the other would show nothing.
+    // Processes that run in sequence would prove nothing.
     EXPECT_GT(report_.overlapping, 0u);
     EXPECT_LE(report_.unknown, report_.histories / 4 + 1);
   }
@@ -183,7 +183,7 @@ TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistories) {
   expect_accepted(64, steps_or(scaled(200)));
 }
 
-// Without versions single keys are still linearizable; only a search can tell.
+// Without versions single keys are still linearizable; only a search can show it.
 TEST_F(ProcessLinearizabilityConcurrency, VersionsOff) {
   options_.map = "plain";
   options_.each.keys = 14;

@@ -107,7 +107,7 @@ TEST_P(ResultRooms, AnyNumberOfBuffersServes) {
   }
 }
 
-// The client keeps all buffers but one, and gives one back for each that it is told of.
+// The client keeps all buffers but one, and gives one back for each that is filled.
 TEST_P(ResultRooms, CreditsForOneAtATimeAreEnough) {
   constexpr std::uint32_t kBuffers = 8;
   ResultsByHand client = reader(kBuffers);
@@ -161,7 +161,7 @@ TEST_P(ResultRooms, CreditsComeInAnyOrder) {
   }
 }
 
-// Helpers fill some, others are told of, the client has some more: all serve the next run.
+// Helpers fill some, others are announced, the client has some more: all serve the next run.
 TEST_P(ResultRooms, ARunThatIsCancelledWithBuffersInHandLeavesThem) {
   constexpr std::uint32_t kBuffers = 6;
   ResultsByHand client = reader(kBuffers);

@@ -91,7 +91,7 @@ TEST(RoceOraclesSlow, TsharkReadsWhatWeWrote) {
   for (const Sample& sample : samples) {
     for (const auto& [name, value] : sample.fields) names.insert(name);
   }
-  // No settings of whoever runs this, no look-ups, the first of several.
+  // Without the user's settings and name look-ups, and with the first of repeated fields.
   std::string command = "HOME=" + folder.string() + " tshark -n -r " +
                         (folder / "all.pcap").string() + " -T fields -E occurrence=f" +
                         " -e _ws.malformed";

@@ -48,7 +48,7 @@ PartsSeen scan_parts(const Map& map, int low, int high, ScanOptions options) {
   return seen;
 }
 
-/// Writes all keys at once, again and again.
+/// Writes all keys in one batch, repeatedly.
 class WritesAll {
  public:
   explicit WritesAll(const Map& map) : map_(map), thread_([this] { work(); }) {}

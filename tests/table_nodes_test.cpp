@@ -139,7 +139,7 @@ TEST_P(TableNodes, GroupsAreCountedBesideTheMemory) {
   EXPECT_LT(numbers->bytes_sent, table->facts()->memory_bytes / 20);
 }
 
-// A name is one object's, whichever way the client has come, and the node tells of all kinds.
+// Over each transport a name belongs to one object, and the node lists all kinds.
 TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   const auto table = filled();
   const client::TableInfo info = tables_->list()->at(0);

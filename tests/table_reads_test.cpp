@@ -133,7 +133,7 @@ TEST_P(TableReads, TheyAreOfOneMoment) {
   EXPECT_EQ(read_all(table.read_rows()).rows.size(), 35'000u);
 }
 
-// Another table takes the memory at once.
+// Another table takes the memory immediately.
 TEST_P(TableReads, ADroppedTableIsToldAndNoOthersRowsCome) {
   open();
   const auto append = [](const Table& table, std::string_view mark) {

@@ -52,7 +52,7 @@ class TransactionClient {
     friend bool operator==(const Key&, const Key&) = default;
   };
   Key draw_key() { return {random_.one_in(2), "key" + std::to_string(random_.below(keys_))}; }
-  // No value is written twice, so that a search can tell them apart.
+  // No value is written twice, so a search can distinguish them.
   std::string draw_value() {
     return std::to_string(thread_) + "." + std::to_string(count_++) +
            (random_.one_in(10) ? std::string(1500, 'x') : "");

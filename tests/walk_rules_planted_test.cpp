@@ -209,8 +209,8 @@ TEST(WalkRules, ANewRootNamesItsPredecessor) {
   });
 }
 
-// The root leads to all versions, so who lacks a predecessor may still get there, by a detour. That
-// there is none is what the second predecessor is for.
+// The root leads to all versions, so a walk without a predecessor may still get there, by a detour.
+// The second predecessor avoids that detour.
 TEST(WalkRules, AMergedNodeNamesBothPredecessors) {
   expect_rejected(Bug::one_predecessor_of_two, []() -> Wrong {
     constexpr int kMany = 4 * kItems;  // leaves are left after merging

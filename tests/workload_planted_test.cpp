@@ -28,8 +28,8 @@ struct Planted {
   std::uint32_t value_bytes_max = 80;
 };
 
-// Values of a node of 512 bytes that stay inline. Whoever reads from a node that was superseded
-// finds references there to values whose memory is gone, and would not live to be refused.
+// Inline values of a node of 512 bytes. A reader of a superseded node would follow references to
+// values whose memory is gone, and crash instead of failing the check.
 constexpr std::uint32_t kInlineOnly = 32;
 
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }

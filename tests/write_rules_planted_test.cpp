@@ -21,7 +21,7 @@ using tree::Moment;
 
 constexpr int kManySteps = 200;  // a request needs about five
 
-// A write of somebody who is in the middle of it: what is written after it cannot be released yet.
+// A write in progress by another thread: versions after it cannot be released yet.
 class OpenVersion {
  public:
   explicit OpenVersion(tree::MapCore& map) : map_(map), version_(map.clock.take()) {}
