@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API on a store in this process, and on a node.
+// For tests: the C API on a store in this process, and on a node.
 #pragma once
 
 #include <gmock/gmock.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map in a simulated node without faults, and a reader of it that remembers nodes: what it asks
-// of the memory, and how often it waits.
+// A map at a simulated node without faults, and a reader of it with a node cache: its memory
+// accesses, and how often it waits.
 #pragma once
 
 #include <gtest/gtest.h>

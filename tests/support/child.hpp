@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process forked from this one, and the line over which the two speak.
+// A process forked from this one, and the pipe between the two.
 //
-// A fork copies one thread only, so whoever makes children must have one at that moment: locks that
-// another thread held would stay held in the child for ever.
+// A fork copies only the calling thread, so a process that makes children must have one thread at
+// that moment: locks of other threads would stay held in the child for ever.
 //
 // Thread: belongs to one.
 #pragma once

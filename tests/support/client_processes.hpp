@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that use the objects of a node at a time and write down what they asked and
-// were answered: for histories that no single process saw.
+// Several processes that use the objects of a node concurrently and record their requests and
+// answers: for histories that span processes.
 //
 // All stamp their operations with the machine's clock (Clock::Source::machine). They are forked
-// once and then do one round after another, each over a connection of its own. That all begin
-// together is seen to by a counter in memory that they share.
+// once and then run round after round, each over a connection of its own. A counter in shared
+// memory makes them begin together.
 //
-// Thread: belongs to one, the only one there is while this is made.
+// Thread: belongs to one, the only one in the process when this is made.
 #pragma once
 
 #include <atomic>
@@ -21,7 +21,7 @@
 
 namespace espalier::test {
 
-/// What a process is made to get wrong, in what it tells of its own answers.
+/// A fault that a process is made to have in the answers that it reports.
 enum class Fault : std::uint8_t {
   none,
   stale_reads,   ///< gets are answered from a cache that never hears of changes

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conformance tests ask: keys, values and requests drawn at random, wrong ones among them, and
-// what was said of each.
+// Requests of the conformance tests: random keys, values and requests, invalid ones among them, and
+// the answers to each.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +49,7 @@ struct Gather : Handler {
   [[nodiscard]] std::string all() const;
 
   std::map<std::uint64_t, std::string> said;
-  Version newest = 0;  // of those that writes tell
+  Version newest = 0;  // of the versions that writes return
 };
 
 }  // namespace espalier::test

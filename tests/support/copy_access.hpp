@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place away from the memory: the bytes that a walk wants are copied to it, line by line and
-// late, while others change them. It stands for every transport, before there is one: a device's
-// cache, a one-sided READ in flight.
+// A remote place: the bytes that a walk requests are copied to it, cache line by cache line and
+// with delays, while other threads change them. It stands for every transport: a device's cache, a
+// one-sided READ in flight.
 //
 // Invariants
-// 1. Only what was wanted is copied, to the byte. The rest of an image keeps a pattern, so that a
-//    walk which looks at bytes that it has not asked for goes wrong, and a test with it.
-// 2. Of one READ, the lines (64 bytes of the source) come in any order, each as it is at that
+// 1. Exactly the requested bytes are copied. The rest of an image keeps a pattern, so a walk that
+//    reads bytes which it has not requested fails, and a test with it.
+// 2. The lines of one READ (64 bytes of the source) arrive in any order, each as it is at that
 //    moment, its words in the order of their addresses. Between two lines, anything may happen.
-// 3. Bytes outside the memory read as zeros, as if a transport had refused: that is no node.
-// 4. Bytes that are not nodes lie in a place of their own for each wish, which goes with the next
-//    one: who looks at them later is caught by an address sanitizer.
+// 3. Bytes outside the memory read as zeros, as if a transport had refused: zeros are not a node.
+// 4. Bytes other than nodes have a buffer of their own for each request, which is freed with the
+//    next one: an address sanitizer detects later accesses.
 //
 // Thread: a CopyMachine and its accesses belong to one thread.
 #pragma once
@@ -101,7 +101,7 @@ class CopyAccess {
     void await_suspend(std::coroutine_handle<> walk) const { access->send(walk); }
     void await_resume() const noexcept {}
   };
-  /// Suspends for a round trip and tells what it found.
+  /// Suspends for a round trip and returns what it found.
   struct Confirmation {
     CopyAccess* access;
     wire::Ref ref;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader that walks over copies, and writes down what it was answered. Of the store it knows the
-// bytes, a view made from the map's header, and a place in the table of epochs.
+// A reader that walks over copies, and records its answers. Of the store it has the bytes, a view
+// made from the map's header, and a place in the epoch table.
 #pragma once
 
 #include <cstdint>

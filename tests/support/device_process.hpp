@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device in a process of its own. It is forked when it is made, so before anything has threads,
-// and serves when it is asked to.
+// A device in a process of its own. The process is forked when this is made, so before there are
+// other threads, and serves on request.
 //
-// Thread: belongs to one, the only one there is while this is made.
+// Thread: belongs to one, the only one in the process when this is made.
 #pragma once
 
 #include <signal.h>

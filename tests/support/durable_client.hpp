@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a durable node that is killed again and again: it writes keys of its own, knows what
-// was acknowledged and what was under way, and looks each time whether that is there. Of a node
-// that answers before it is durable it counts on that alone of which it was told that it is. It
-// outlives the node, in a process of its own.
+// A client of a durable node that is killed repeatedly: it writes its own keys, knows which writes
+// were acknowledged and which were in flight, and checks after each restart that these are there.
+// With a node that answers before its writes are durable it expects only what was reported as
+// durable. It outlives the node, in a process of its own.
 //
 // Thread: one.
 #pragma once

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller of a FatTree's switches, in a FatTreeWorld: it reads the nodes' trees and mapping
-// feeds where they lie, and asks switches by words, as over sockets; one that is down does not
-// answer, and one that comes up has forgotten all.
+// feeds in place, and sends requests to switches as over sockets; a switch that is down does not
+// answer, and a restarted one has no state.
 //
 // Thread: one.
 #pragma once

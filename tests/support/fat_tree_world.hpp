@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map over four nodes behind a FatTree of 13 switches (dataplane/fat_tree.hpp), in one thread and
-// on a network of a seed: three nodes in one pod and one in another, a client in the first pod and
-// one in neither. All nodes go by one keyed key and one prefix. Clients know the borders, pick the
+// on a seeded network: three nodes in one pod and one in another, a client in the first pod and one
+// in neither. All nodes share one keyed key and one prefix. Clients know the borders, select the
 // node of a key, and READ there by the key.
 //
 // Thread: one.
@@ -54,9 +54,9 @@ class FatTreeWorld : public CheckedGets {
   }
   [[nodiscard]] std::uint16_t node_of(const std::string& name) const;
   void put(const std::string& name, const std::string& value);
-  /// Compiles the trees of all nodes together, as they are now; no switch is told.
+  /// Compiles the current trees of all nodes together; does not update switches.
   void compile(const Room& room);
-  /// Tells a switch its part of what was compiled last, or the same with addresses anywhere.
+  /// Sends a switch its part of the newest tables, or the same with arbitrary addresses.
   void install(std::size_t number);
   void install_lies(std::size_t number, base::Random& random);
   void install_all();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values whose bytes are leaves: what a client can have lie in the store's memory, so that a
-// reference which leads there finds a node of the right map, live, and of the generation that it
-// expects.
+// Values whose bytes form leaves: a client can place them in the store's memory, so that a
+// reference to there finds a live node of the right map, with the expected generation.
 //
 // Thread: one.
 #pragma once

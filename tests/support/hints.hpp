@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where walks may enter a map besides its root: nodes as they are, as they were, and references
-// that never named one. What a cache of references offers, and more.
+// Where walks may enter a map besides its root: current nodes, former nodes, and references that
+// never named a node. All that a cache of references may have, and more.
 #pragma once
 
 #include <cstddef>

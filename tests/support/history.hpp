@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happened to a map, as the clients saw it: operations with their arguments, their answers,
-// and when they began and ended.
+// The history of a map as its clients saw it: operations with their arguments, answers, and times
+// of invocation and response.
 //
-// A history carries all that a checker needs and nothing of the map that it came from, so that
-// checkers can be tested with histories written by hand.
+// A history carries all that a checker needs and nothing of the map that it came from, so checkers
+// can be tested with histories written by hand.
 //
 // Time is a counter that all threads share. An operation is stamped before its call (`invoked`) and
 // after its return (`responded`): operation a precedes b in real time if a.responded < b.invoked.
-// Stamped on both sides like this, an order that the stamps show did happen; some that happened may
-// be missed, so a checker can be too lenient by that much, but never wrong.
+// An order that such stamps show did happen; others that happened may be missed, so a checker may
+// accept too much because of that, but never refuses a correct history.
 #pragma once
 
 #include <cstdint>
@@ -40,7 +40,7 @@ enum class Kind : std::uint8_t {
 struct ReadItem {
   std::string key;
   std::string value;
-  Version version = 0;  ///< 0: the call does not tell
+  Version version = 0;  ///< 0: the call does not return it
 
   friend bool operator==(const ReadItem&, const ReadItem&) = default;
 };
@@ -70,7 +70,7 @@ struct Operation {
   std::vector<ReadItem> items;                    ///< get, floor: none or one; scan
   std::uint64_t counted = 0;                      ///< count
   Version version = 0;                            ///< of the write; 0 if nothing was applied
-  std::optional<Version> read_version;            ///< reads, where the call tells
+  std::optional<Version> read_version;            ///< of reads, if the call returns it
   bool pinned = false;  ///< read from a snapshot: holds at read_version, whatever the time
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hostile clients say and do.
+// The behaviour of hostile clients.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real node with a switch before it, controllers that fill its tables, and a client whose READs
-// carry keys; every answer is held against a model.
+// carry keys; every answer is checked against a model.
 //
 // Thread: one.
 #pragma once
@@ -87,8 +87,8 @@ class InNetwork : public NodeFixture {
         << key;
     return trips() - before;
   }
-  /// A round that comes about. Where the machine is so busy that the controller's lease was lost
-  /// since the round before, it is told everything anew.
+  /// A successful round. If the machine is so busy that the controller's lease was lost since the
+  /// last round, everything is installed again.
   Did did(IndexController& controller) {
     for (int i = 0; i < 100; ++i) {
       const auto round = controller.round();

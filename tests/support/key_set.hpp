@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of keys that are hard on an ordered map, each for a reason.
+// Sets of keys that are difficult for an ordered map, each for a reason.
 #pragma once
 
 #include <cstddef>

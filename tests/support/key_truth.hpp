@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a key of a durable store may have after a crash: what was acknowledged or seen last, and
-// what was begun since.
+// The values that a key of a durable store may have after a crash: the one acknowledged or seen
+// last, and those of writes begun since.
 //
 // Thread: one.
 #pragma once
@@ -37,7 +37,7 @@ class KeyTruth {
   void refused(std::uint64_t number) {
     std::erase_if(may_be_, [&](const Write& each) { return each.number == number; });
   }
-  /// Whether a reader may see this, who does not know what a crash leaves of it.
+  /// Whether a reader may see this value, until a read shows what a crash has left.
   [[nodiscard]] bool may_be(const Value& value) const {
     return std::ranges::find(may_be_, value, &Write::value) != may_be_.end();
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client by hand: rings, a window, and a pair to write it. What it says need not be so.
+// A scripted client: rings, a window, and a pair to write it. Its claims may be false.
 //
 // Thread: one at a time; write() through a link of its own, any.
 #pragma once

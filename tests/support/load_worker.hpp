@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client as it should be, which believes nothing: does random operations of every kind to keys of
-// its own through a connection, and holds each answer against what it wrote.
+// A correct client that checks everything: it does random operations of every kind on keys of its
+// own through a connection, and compares each answer with what it wrote.
 //
 // Thread: one.
 #pragma once

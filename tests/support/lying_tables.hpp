@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Well-formed tables of a switch that say anything.
+// Well-formed tables of a switch with arbitrary content.
 // Thread: a Random belongs to one.
 #pragma once
 

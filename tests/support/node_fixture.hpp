@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node in this process, and somebody who uses it as one should, to see whether others can spoil
-// that.
+// A node in this process, and a correct client, to check whether other clients can affect it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -50,7 +49,7 @@ class NodeFixture : public testing::Test {
   [[nodiscard]] Store connect() const;
   /// Writes a file of secrets for the node, and one for the clients of this process.
   void ask_for_secrets();
-  /// Waits until nobody is connected and nothing is left of those who were, and looks at the map.
+  /// Waits until no client is connected and nothing of earlier ones is left, and audits the map.
   void expect_all_came_back();
   void await_dropped_maps();
   [[nodiscard]] std::uint64_t held_snapshots();

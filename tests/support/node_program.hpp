@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `espalier serve` as a process of its own, which ends with the test that started it,
-// whatever becomes of that.
+// even if that crashes.
 //
-// Thread: one, which must live as long as this does: the process is killed when it ends.
+// Thread: one, which must live as long as this does: the process is killed when the thread ends.
 #pragma once
 
 #include <sys/types.h>
@@ -27,7 +27,7 @@ class NodeProgram {
 
   /// Waits for its next message, such as "READY=1". Nothing: it has ended.
   std::optional<std::string> next_message();
-  /// Sends messages in its place until nobody can send one more: it waits with its next one.
+  /// Fills the socket's queue with messages, so the node blocks at its next one.
   void fill_messages() const;
   void send(int signal) const;
   /// Lets it do nothing more; returns when it has stopped.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the world of one_sided_world.hpp with one seed after the other.
+// Runs the world of one_sided_world.hpp with a range of seeds.
 #pragma once
 
 #include <gtest/gtest.h>

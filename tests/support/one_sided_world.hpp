@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated world in which clients walk a map alone, by one-sided READs, while its host writes
-// it, gives memory back as soon as it may, and uses it again at once; drops it and makes another of
-// its memory; dies, and is followed by another that knows nothing of it.
+// A simulated world in which clients walk a map by one-sided READs. Meanwhile its host writes the
+// map, frees memory as early as allowed, and reuses it immediately; drops the map and makes another
+// one in its memory; and crashes, and is replaced by another host without its state.
 //
-// The host is world_host.hpp, a client world_client.hpp, a device world_device.hpp. What is asked
-// and answered of all of them goes into one history for each map, with the world's own order of
-// time.
+// The host is world_host.hpp, a client world_client.hpp, a device world_device.hpp. All requests
+// and answers go into one history for each map, with the world's own order of time.
 //
 // Thread: one.
 #pragma once
@@ -38,8 +37,8 @@ struct OneSidedOptions {
   std::uint64_t long_bytes = 0;    // and at least so long
   bool erases = true;
   bool pauses = true;             // the host does nothing for a while, leases are lost meanwhile
-  std::uint32_t drops = 0;        // so often a map is dropped, and another made at once
-  bool keeps_leases = true;       // else each is forgotten at once, and its reader is not told
+  std::uint32_t drops = 0;        // how often a map is dropped, and replaced
+  bool keeps_leases = true;       // false: each is forgotten silently
   bool hints = true;              // half of the walks enter at a node of a cache, or anywhere
   bool only_scans = false;        // of everything
   std::uint64_t cache_bytes = 0;  // in which each client remembers nodes of one host's life
@@ -47,7 +46,7 @@ struct OneSidedOptions {
   bool groups_gets = false;       // where READs keep their order
   bool follows_feed = false;      // which is off for a moment now and then
   bool lying_feed = false;        // and has whole entries of what never was
-  bool forged_cache = false;      // of which somebody changes entries all the time
+  bool forged_cache = false;      // whose entries are overwritten all the time
   std::uint32_t devices = 0;      // before the host, each with two clients of its own
   bool device_slow = false;       // turns come late, and end late
   bool device_stops = false;      // they are stopped for longer than leases last, now and then
@@ -58,7 +57,7 @@ struct OneSidedOptions {
   bool slow_writes = false;
   fabric::sim::Range write_every_ns{500, 15'000};
   Death death = Death::none;
-  std::uint32_t deaths = 1;  // so many, one after the other
+  std::uint32_t deaths = 1;  // of hosts, in sequence
   bool comes_back = true;    // else the last of them is for good
 };
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes of a simulated world post to each other, what they are told of it, and what is found
-// in the memory of those who are to have it, for the world of tests/support/peer_world.hpp.
+// Posts between nodes of a simulated world: what was posted, which completions were reported, and
+// the content of the target memory, for the world of tests/support/peer_world.hpp.
 //
-// Each post has words of its own in the region that it means, where it leaves a value of its own:
-// so it shows whether it took effect, in part, or twice. Besides, a region has one word to which
-// all add, one that all swap, and for each process that posts one which says how far its WRITEs
-// have come.
+// Each post has words of its own in its region, where it writes a value of its own: so the content
+// shows whether it took effect, in part, or twice. Besides, a region has one word to which all add,
+// one that all swap, and one for each posting process, with the progress of its WRITEs.
 //
 // Thread: one.
 #pragma once
@@ -50,7 +49,7 @@ struct PeerReached {
   std::uint64_t not_sent = 0;
   std::uint64_t calls = 0;          ///< that were answered
   std::uint64_t far_calls = 0;      ///< of two hops
-  std::uint64_t calls_unknown = 0;  ///< of which nobody knows
+  std::uint64_t calls_unknown = 0;  ///< that completed as unknown
   std::uint64_t given_up = 0;       ///< of these, though the peer was there
   std::uint64_t cancelled = 0;      ///< of these, before they were over
   std::uint64_t sessions = 0;       ///< beyond the first of each link
@@ -77,12 +76,12 @@ class PeerHistory {
 
   // --- regions -----------------------------------------------------------------------------------
 
-  /// The size of the next region, by which those who open it know its number.
+  /// The size of the next region, which identifies it to nodes that open it.
   [[nodiscard]] std::uint64_t bytes_of_next() const { return (kWords + regions_.size()) * 8; }
   [[nodiscard]] static std::uint32_t number_of(std::uint64_t bytes) {
     return static_cast<std::uint32_t>(bytes / 8 - kWords);
   }
-  /// `peer`: the node that has it. Requires: it has bytes_of_next(), and nobody else writes to it.
+  /// `peer`: the node that has it. Requires: it has bytes_of_next(), and is written only by posts.
   std::uint32_t add_region(std::uint32_t peer, std::shared_ptr<region::RegionObject> object);
   /// From now on nothing may change in it.
   void region_dropped(std::uint32_t number);
@@ -111,7 +110,7 @@ class PeerHistory {
   void session_began(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
   /// Nor what left by a key.
   void key_revoked(fabric::RegionKey key);
-  /// Its process, or its request's client, is gone, and nobody will be told how it ends.
+  /// Its process, or its request's client, is gone: its completion will not be reported.
   void never_told(std::size_t number);
   void source_ended(std::uint32_t source);
 
@@ -156,8 +155,8 @@ class PeerHistory {
     std::vector<std::size_t> posts;
     std::vector<std::size_t> writes_done;
     std::map<std::uint32_t, Ordered> by_source;
-    std::set<std::uint64_t> counts;                     // that were told
-    std::map<std::uint64_t, std::size_t> swapped_from;  // who swapped a value
+    std::set<std::uint64_t> counts;                     // reported results
+    std::map<std::uint64_t, std::size_t> swapped_from;  // the post that swapped a value
     std::uint64_t known_swap = 0;
   };
   struct CalledPeer {

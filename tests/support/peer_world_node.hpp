@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of the simulated world of peer_world.hpp, from its start to its end, by the code that runs
-// in earnest: a scheduler with its executors, the sessions of its peers, links to these, a region
-// for them, and clients that ask by rings of its own process. What its requests do is drawn from
-// the world's seed (peer_world_calls.cpp).
+// A node of the simulated world of peer_world.hpp, from start to end, with production code: a
+// scheduler with its executors, sessions of its peers, links to these, a region for them, and
+// clients with rings in its own process. The world's seed determines its requests
+// (peer_world_calls.cpp).
 //
 // Thread: one.
 #pragma once

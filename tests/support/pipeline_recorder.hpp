@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends requests through a Pipeline and writes down their answers, read versions included.
+// Sends requests through a Pipeline and records their answers, read versions included.
 //
-// Requests that are in flight together are concurrent operations of one thread: each is stamped
-// when it is submitted and when its completion comes.
+// Requests in flight together are concurrent operations of one thread: each is stamped when it is
+// submitted and when it completes.
 #pragma once
 
 #include <cstdint>

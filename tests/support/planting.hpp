@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows that a planted bug is noticed, and acts at the moments that it opens.
+// Shows that a planted bug is detected, and acts at the moments that it opens.
 // For *_planted_test.cpp alone: only their libraries have the switches.
 #pragma once
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents as people use them: what their fenced blocks, and the examples of manual pages, tell
-// them to type, one line after the other, in a folder that looks like the project's, by this user
-// or by another one.
+// Executes documents: the commands of their fenced blocks, and of the examples of manual pages, in
+// order, in a copy of the project's folder, as this user or another one.
 #pragma once
 
 #include <filesystem>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that own their bytes, and what the recorders of requests share: between a Request with
-// its Completion, as maps know them, and an Operation, as checkers do.
+// Requests that own their bytes, shared by the recorders of requests: converts between a Request
+// with its Completion, as maps use them, and an Operation, as checkers do.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a node as a program of its own would be: a socket, what it hands out, and rings that
-// can be told anything (rings/testing/ring_client.hpp). It shares with the client library's
-// connection only how packets travel.
+// A raw client of a node: a socket, the memory that it hands out, and rings with arbitrary content
+// (rings/testing/ring_client.hpp). It shares with the client library's connection only the transfer
+// of packets.
 //
 // Thread: one at a time.
 #pragma once
@@ -31,9 +31,9 @@ class RawClient {
 
   rings::RingClient* operator->() { return rings_.get(); }
   rings::RingClient& rings() { return *rings_; }
-  /// Tells the node of what was posted: rings, and wakes the worker if it sleeps.
+  /// Rings the doorbell for posted requests, and wakes the worker if it sleeps.
   void ring();
-  /// Sends a byte, whether anybody sleeps or not. Returns whether it could be sent.
+  /// Sends a byte, whether the worker sleeps or not. Returns whether it could be sent.
   bool send_packet(std::string_view bytes) const;
   /// Whether the node has ended the connection.
   [[nodiscard]] bool ended() const;

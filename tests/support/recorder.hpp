@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a map and writes down what it was asked and what it answered.
+// Calls a map and records the requests and answers.
 //
-// One Recorder per thread, so nothing but the clock is shared; the logs are put together when the
-// threads are done. The clock's increments are sequentially consistent. To a race detector they
-// order calls that do not overlap, so they can hide a race between those, but none between calls
-// that do. Errors that promise to have changed nothing (out_of_memory) are recorded as refused; any
-// other error is one that the calls of a test cannot produce, and is kept in `unexpected`.
+// Each thread has a Recorder, so only the clock is shared; the logs are merged when the threads
+// have ended. The clock's increments are sequentially consistent. To a race detector they order
+// calls that do not overlap, so they can hide a race between those, but none between overlapping
+// calls. Errors that promise to have changed nothing (out_of_memory) are recorded as refused; any
+// other error cannot come from a test's calls, and is kept in `unexpected`.
 #pragma once
 
 #include <atomic>

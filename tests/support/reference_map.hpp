@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The map that every other is compared with: a std::map, one operation at a time.
+// The reference for all other maps: a std::map, one operation at a time.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that offers memory for results, and says by hand what is given back, and when.
+// A scripted client that offers memory for results; the test decides what is given back, and when.
 //
 // Thread: one.
 #pragma once

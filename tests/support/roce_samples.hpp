@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoCEv2 frames of every kind, each with what tshark must show of it, under tshark's own names.
+// RoCEv2 frames of every kind, each with the fields that tshark must show, under tshark's own
+// names.
 // Thread: a Random belongs to one.
 #pragma once
 

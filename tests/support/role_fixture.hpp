@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node whose clients have roles, by a file of secrets, and objects of theirs and of others.
+// A node whose clients have roles, from a file of secrets, with objects of theirs and of others.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every request there is, with who may ask for it and what comes of it then: what a node or a
-// device refuses and does is held against this table. An offload without a row fails a test.
+// The access matrix: every request, with the roles that may issue it and its result then. A node's
+// and a device's behaviour is checked against this table. An offload without a row fails a test.
 //
 // Thread: one at a time.
 #pragma once
@@ -58,11 +58,11 @@ struct Objects {
   std::string prefix;
   std::map<On, std::uint32_t> numbers;
 };
-/// Who comes: a role, and the beginning of names that it is for.
+/// A client: a role, and the prefix of names that it is restricted to.
 struct Client {
   Right role = Right::none;
   std::string prefix{};
-  bool all = false;  // an administrator who may do what peers may, too
+  bool all = false;  // an administrator with the rights of peers, too
 
   [[nodiscard]] bool may(Right right) const {
     return wire::has_right(all ? wire::kAllRights : wire::rights_of(role), right);
@@ -73,8 +73,8 @@ const std::vector<Row>& rows();
 
 Result<std::unique_ptr<client::ThreadRings>> open_rings(const std::string& address,
                                                         const ClientSecret& secret);
-/// Asks for everything, one after the other. Returns the codes and details that came, or the one
-/// for which there is no connection.
+/// Issues all requests in order. Returns the resulting codes and details, or the one of a failed
+/// connection.
 std::vector<Error> ask_all(const std::string& address, const ClientSecret& secret,
                            const Objects& objects);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ./run shows, tiny: its scripts run with the programs of this build, in a folder that looks
-// like the project's.
+// Runs the scripts of ./run with tiny sizes and the programs of this build, in a copy of the
+// project's folder.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store, its maps, and actors whose requests go on step by step, all on one thread: what several
-// threads may do to each other, in the order that a test chooses.
+// A store, its maps, and actors whose requests proceed step by step on one thread: an interleaving
+// of several threads, chosen by a test.
 //
-// A walk that would go on for ever is given up after some steps and has no answer, so a test of a
-// broken map ends too.
+// A walk that would loop for ever is given up after some steps and has no answer, so a test of a
+// broken map ends, too.
 #pragma once
 
 #include <cstdint>

@@ -13,8 +13,8 @@ namespace espalier::test {
 
 using base::seed_from_environment;
 
-/// ESPALIER_STEPS, or a test's own default: how many steps a random test makes.
-/// Requires: nobody changes the environment meanwhile.
+/// ESPALIER_STEPS, or a test's own default: how many steps a random test makes. Requires: no thread
+/// changes the environment meanwhile.
 [[nodiscard]] inline std::uint64_t steps_or(std::uint64_t otherwise) {
   const char* text = std::getenv("ESPALIER_STEPS");
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that clients of one sequencer took, and the ends of its epochs, as they know them, in one
-// order of time: held against what a sequencer promises.
+// Numbers that clients of one sequencer took, and the ends of its epochs, in one order of time:
+// checked against a sequencer's guarantees.
 //
 // Thread: one.
 #pragma once
@@ -69,7 +69,7 @@ class SequencerHistory {
     }
     return "";
   }
-  // What was taken after another was told is above it.
+  // A number taken after another was returned is above it.
   std::string wrong_with_time() {
     std::vector<Given> by_told = given_;
     std::ranges::sort(by_told, {}, &Given::told_ns);

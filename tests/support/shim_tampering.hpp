@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to frames between switches: shims that are forged, late, damaged or gone, frames
-// that are lost, and a switch in the middle that redirects to anywhere.
+// Faults of frames between switches: shims that are forged, delayed, damaged or gone, lost frames,
+// and a switch in the middle that redirects to arbitrary addresses.
 //
 // Thread: one.
 #pragma once

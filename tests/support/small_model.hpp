@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a map with few keys as an array of numbers, and operations compiled to tests and
-// assignments of its slots: what a search over thousands of states can afford.
+// A compact model for searches over thousands of states: the contents of a map with few keys as an
+// array of numbers, and operations compiled to tests and assignments of its slots.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map behind a switch, in one thread: a node, a client that walks the map by READs, and between
-// them a switch inside this process, whose tables are compiled from the map's tree; or two in a
-// row, the fat root in the first and the sets of nodes in the second. The network is one of a seed,
-// in a time of its own, or an exchange of packets in the machine's time.
+// them a switch inside this process with tables compiled from the map's tree; or two in a row, the
+// fat root in the first and the sets of nodes in the second. The network is seeded, in simulated
+// time, or an exchange of packets in real time.
 //
 // Thread: one.
 #pragma once

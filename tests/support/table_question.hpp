@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines and rows of the internal tests, asked for and written through the public API.
+// Pipelines and rows of the internal tests, sent and written through the public API.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store with tables, wherever it is: in this process, or on a node of this process, however it is
-// reached.
+// A store with tables at each place: in this process, or on a node of this process, over each
+// transport.
 #pragma once
 
 #include <gtest/gtest.h>

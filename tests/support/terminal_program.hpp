@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on a terminal that a test plays: it sees a window, keys and signals, and what it writes
-// is read here.
+// A program on a pseudo-terminal: it gets a window, keys and signals from the test, which reads its
+// output.
 //
 // Thread: one.
 #pragma once
@@ -31,7 +31,7 @@ class TerminalProgram {
   void type(std::string_view keys) const;
   void resize(unsigned short columns, unsigned short rows) const;
   void send(int signal) const;
-  /// Whether its first thread is in this system call. True where that is not told.
+  /// Whether its first thread is in this system call. True if the system does not report it.
   [[nodiscard]] bool is_in_call(long number) const;
   /// Whether keys are shown as they are pressed, and lines read as a whole: as it was before.
   [[nodiscard]] bool reads_lines() const;

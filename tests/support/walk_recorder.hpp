@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests for an engine of whatever access, with hints and held versions, and their answers as the
+// Requests for an engine over any access, with hints and held versions, and their answers as the
 // operations of a history.
 #pragma once
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several threads do everything to one map at a time, and the history of it is checked.
+// Several threads use one map concurrently in every way, and its history is checked.
 //
-// What it is made for: few keys in small nodes, so that leaves split, merge and swap all the time;
-// phases that grow and shrink the tree; scans, batches and snapshots that span leaves; threads that
-// read what they just wrote; more threads than cores, so that one is stopped in the middle of a
-// write now and then; values out of line as well as inline, each written once.
+// Its stress: few keys in small nodes, so that leaves split, merge and swap all the time; phases
+// that grow and shrink the tree; scans, batches and snapshots that span leaves; threads that read
+// what they just wrote; more threads than cores, so that one is sometimes preempted in the middle
+// of a write; values out of line as well as inline, each written once.
 #pragma once
 
 #include <cstdint>
@@ -70,8 +70,7 @@ void run_threads(const WorkloadOptions& options, const std::vector<std::string>&
 
 /// Runs the workload and checks every history: with versions by replaying them, with `search` by a
 /// search as well. Without versions there are no scans, snapshots and replays. Returns what is
-/// wrong.
-/// Requires: nobody else uses the map.
+/// wrong. Requires: nothing else uses the map.
 [[nodiscard]] std::optional<std::string> run_and_check(Map map, WorkloadOptions options,
                                                        WorkloadReport* report = nullptr);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of one_sided_world.hpp: walks a map alone, renews its lease, and comes again when its
+// A client of one_sided_world.hpp: walks a map by READs, renews its lease, and reconnects when its
 // session, the map or the node is gone.
 //
-// It holds each answer against the one promise that no history shows: at the moment at which it is
-// given, the host has answered a renewal at most believed_for_ns ago, by the host's own time.
+// It checks each answer against the one guarantee that no history shows: when the answer is
+// returned, the host has answered a renewal at most believed_for_ns ago, by the host's own time.
 //
 // Thread: one.
 #pragma once

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device of one_sided_world.hpp: the scheduler and the offloads of a device, whose walks read the
-// host's memory through the simulated fabric (world_device_link.hpp). Its clients ask by rings, and
-// messages take their time.
+// host's memory through the simulated fabric (world_device_link.hpp). Its clients send requests by
+// rings, and messages are delayed.
 //
-// By the seed its turns come late, between any two of its READs; they take long, whenever it looks
-// at its clock; it is stopped for longer than its leases last, alone or with all of its machine; or
-// it dies. Each answer of its own walks is held against the promise of world_client.hpp.
+// By the seed its turns are delayed, between any two of its READs; they take long, at any read of
+// its clock; it is stopped for longer than its leases last, alone or with all of its machine; or it
+// crashes. Each answer of its own walks is checked against the guarantee of world_client.hpp.
 //
 // Thread: one.
 #pragma once
@@ -50,8 +50,7 @@ class WorldDevice {
   std::size_t add_client(OnResponse on_response);
   /// Sends a request of this client, which has a tag of its own.
   void send(std::size_t client, std::uint64_t engine, const std::string& message);
-  /// Which of its engines, one after the other, serves now. Maps that an earlier one knew are not
-  /// those of this one.
+  /// The number of its present engine. Maps that an earlier engine knew are not those of this one.
   [[nodiscard]] std::uint64_t engine() const { return engines_; }
   /// The host whose maps it serves.
   [[nodiscard]] WorldHost& host() { return link_->host(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a device of one_sided_world.hpp: asks it for reads of the map that there is, and
-// gives up a device that answers nothing for long.
+// A client of a device of one_sided_world.hpp: reads the present map through it, and gives up a
+// device that does not answer for long.
 //
 // Thread: one.
 #pragma once

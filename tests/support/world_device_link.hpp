@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's way to the host of one_sided_world.hpp: what DeviceLink is in earnest, in one thread
-// and by the world's clock. Questions travel as messages that may be late, and READs go through the
+// A device's link to the host of one_sided_world.hpp: stands for DeviceLink, in one thread and by
+// the world's clock. Requests travel as messages that may be delayed, and READs go through the
 // simulated fabric. The maps, their leases and their readers are those of a device (host_maps.hpp,
-// device_map.hpp, map_reader.hpp); rings and handshakes aside are not here.
+// device_map.hpp, map_reader.hpp); rings and handshakes on threads are left out.
 //
 //   down --(a session)--> dialling --(connected)--> reading --(reads or lease lost)--> dialling
 //    ^                                                |
@@ -69,7 +69,7 @@ class WorldDeviceLink final : public device::HostLink, private device::HostAsker
   }
   /// Leases that the host would not renew.
   [[nodiscard]] std::uint64_t leases_lost() const { return leases_lost_; }
-  /// Tells what its readers did, before they end.
+  /// Counts what its readers did, before they end.
   void count();
 
  private:

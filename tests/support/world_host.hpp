@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host of one_sided_world.hpp: a node with a store, which writes a map, gives memory back as
-// soon as it may, drops maps and makes others of their memory, and answers for leases. It dies, and
-// another one, which knows nothing of it, takes its name.
+// The host of one_sided_world.hpp: a node with a store, which writes a map, frees memory as early
+// as allowed, drops maps and makes others in their memory, and answers for leases. It crashes, and
+// another one without its state takes its name.
 //
 // The host knows each client by its session: a registration of the store's region in a domain of
 // its own, and a lease. It sweeps leases, and fences a session before it ends its lease.
@@ -105,8 +105,8 @@ class WorldHost {
   [[nodiscard]] Opening opening() const;
   /// Lets a session READ a map by key.
   void admit(std::uint32_t domain, offload::IndexedMap& map);
-  /// Answers a device as a node does, at once: about maps to be read, their feeds and leases, and
-  /// gets and floors; all else is `contended`.
+  /// Answers a device as a node does, immediately: about maps to be read, their feeds and leases,
+  /// and gets and floors; all else is `contended`.
   [[nodiscard]] DeviceAnswer answer_device(std::uint32_t domain, const DeviceQuestion& question);
   /// Whether a session still holds a lease.
   [[nodiscard]] bool holds_lease(std::uint32_t domain) const;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch of one_sided_world.hpp, and its controller: READs that carry a key meet tables that
-// are of the tree as it is, of the tree as it was, of none, or that lie; between a READ and its
-// duplicate they become others. The controller follows the map's mapping feed, changes single
-// entries, and reads the tree again where it has another shape. Now and then it is paused while
-// many READs pass, or has lost its lease, and old tables go on naming a key that is void; and it
-// never hears of a host's death but by chance.
+// The switch of one_sided_world.hpp, and its controller: READs with a key meet tables of the
+// current tree, of an earlier one, of none, or wrong ones, and the tables may change between a READ
+// and its duplicate. The controller follows the map's mapping feed, changes single entries, and
+// reads the tree again if its shape has changed. Sometimes it pauses while many READs pass, or has
+// lost its lease, and stale tables keep a void key; and it detects a host's crash only by chance.
 //
 // Thread: one.
 #pragma once
@@ -40,12 +39,12 @@ class WorldSwitch {
   void lose_lease();
   /// The controller does nothing while many READs pass. Its lease is lost meanwhile, or not.
   void pause();
-  /// Tells the switch what has moved since, or all.
+  /// Sends the switch what has moved since, or all tables.
   void follow();
   void count_astray(const std::vector<dataplane::EntryChange>& changes);
   void read_feed();
   bool read_tree();
-  /// Tables that are told from now on write another key.
+  /// Later tables write another key.
   void begin_generation();
   fabric::Registration offer_redirect();
   void install(const dataplane::IndexTables& tables);
