@@ -17,7 +17,7 @@
 
 namespace espalier::test {
 
-/// One end of it: messages of any length, each received as it was sent.
+/// One end of the pipe: messages of any length, each received as it was sent.
 class Line {
  public:
   explicit Line(memory::Descriptor end) : end_(std::move(end)) {}
@@ -50,7 +50,7 @@ class Child {
   int wait();
 
  private:
-  pid_t process_ = -1;  // -1: it was waited for
+  pid_t process_ = -1;  // -1: it was reaped
   Line line_;
 };
 

@@ -58,7 +58,7 @@ class CopyWalker {
   void submit(Question question, const memory::HeldVersion* held = nullptr, wire::Ref hint = {}) {
     walker.submit(recorder.ask(std::move(question), held, hint));
   }
-  /// Works until all is answered.
+  /// Runs until all is answered.
   void drain() { run(walker, machine); }
 
   WalkRecorder recorder;

@@ -21,7 +21,7 @@ class DeviceProcess {
   explicit DeviceProcess(const node::Config& config)
       : child_([&config](Line& line) { return serve(line, config); }) {}
 
-  /// Returns when it serves. Requires: its host does. Throws what kept it from that.
+  /// Returns when it serves. Requires: its host serves. Throws the reason of a failure.
   void start() {
     std::string said;
     child_.line().send("start");
@@ -38,7 +38,7 @@ class DeviceProcess {
 
  private:
   static constexpr const char* kServes = "serves";
-  // Machines that test may be so busy that nothing moves for seconds.
+  // Test machines may be so busy that nothing proceeds for seconds.
   static constexpr std::uint64_t kHostTimeoutNs = 10'000'000'000;
 
   static int serve(Line& line, const node::Config& config) {

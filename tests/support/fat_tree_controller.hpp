@@ -24,13 +24,13 @@ class FatTreeController {
   FatTreeController(FatTreeWorld& world, const FatTreeWorld::Room& room);
   ~FatTreeController();
 
-  /// A round; the test fails where a node cannot be read.
+  /// A round; the test fails if a node cannot be read.
   place::TopologyController::Round round();
   /// The switch goes down, or comes up without tables.
   void take_down(std::size_t number);
   void bring_up(std::size_t number);
   [[nodiscard]] place::TopologyController& controller() { return *controller_; }
-  /// Generations of redirect keys that are good at a node now.
+  /// Generations of redirect keys that are valid at a node now.
   [[nodiscard]] std::size_t keys_of(std::uint16_t node) const;
 
  private:

@@ -35,8 +35,8 @@ class FatTreeWorld : public CheckedGets {
   static constexpr std::array<dataplane::FatTree::Host, kClients> kClientHosts{
       {{0, 1, 1}, {2, 0, 0}}};
 
-  /// How much the switches hold: ranges in the core, a layer in each aggregation switch and two in
-  /// each edge switch.
+  /// The switches' room: ranges in the core, a layer in each aggregation switch and two in each
+  /// edge switch.
   struct Room {
     std::size_t ranges = 40;
     std::size_t nodes = 400;  // of each layer
@@ -62,14 +62,14 @@ class FatTreeWorld : public CheckedGets {
   void install_all();
   void turn();
   void ask(std::size_t client, const std::string& name);
-  /// Asks and waits. Returns how many trips it took.
+  /// Gets a key and waits. Returns the number of round trips.
   std::uint64_t trips_of(std::size_t client, const std::string& name);
-  /// Whether all pairs are as they should be.
+  /// Whether all pairs are connected.
   [[nodiscard]] bool all_connected() const;
-  [[nodiscard]] std::uint64_t resolved() const;  // by nodes, for no table knew
+  [[nodiscard]] std::uint64_t resolved() const;  // by nodes, since no table matched
   [[nodiscard]] std::uint64_t restarts() const;  // of walks
 
-  /// A READ pair, and the reader that has it.
+  /// A READ pair, and the reader that uses it.
   struct Link {
     fabric::Registration own;  // at the node, of this client alone
     std::unique_ptr<fabric::QueuePair> host_pair;
@@ -102,7 +102,7 @@ class FatTreeWorld : public CheckedGets {
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<std::unique_ptr<Client>> clients;
   std::vector<dataplane::MapKeys> keys;
-  std::vector<dataplane::SwitchProgram> programs;  // of what was compiled last
+  std::vector<dataplane::SwitchProgram> programs;  // of the last compilation
 
  private:
   void connect(std::size_t client, std::uint16_t node);

@@ -11,8 +11,8 @@
 
 namespace espalier::test {
 
-/// Of the same shape as some, with addresses anywhere: `base` is where those of the redirect key
-/// begin, for so many bytes.
+/// Tables of the same shape as `tables`, with arbitrary addresses: `base` is the first of the
+/// redirect key, for so many bytes.
 [[nodiscard]] inline dataplane::IndexTables lying_tables(dataplane::IndexTables tables,
                                                          std::uint64_t base, std::uint64_t bytes,
                                                          base::Random& random) {

@@ -36,15 +36,15 @@ class ModelDriver {
  public:
   ModelDriver(Map map, const ModelOptions& options);
 
-  /// Makes all steps; returns what went wrong first.
+  /// Makes all steps; returns the first error.
   [[nodiscard]] std::optional<std::string> run();
   /// Compares everything: scans both ways, the count, the audit.
   [[nodiscard]] std::optional<std::string> compare_all();
-  /// Erases what is left, in random order.
+  /// Erases all items, in random order.
   [[nodiscard]] std::optional<std::string> empty();
 
  private:
-  // A snapshot with what the map held when it was taken.
+  // A snapshot, and the map's content when it was taken.
   struct Held {
     Recorder recorder;
     ReferenceMap then;

@@ -31,7 +31,7 @@ struct PeerWorldOptions {
   bool crashes = true;
   bool cuts = true;
   bool pauses = true;
-  bool drops = true;     ///< of regions, and other keys for those that are there
+  bool drops = true;     ///< of regions, and replaced keys of existing ones
   bool refusals = true;  ///< of pairs for memory
   bool gone_clients = true;
   std::uint32_t window = 12;  ///< requests in flight of one client
@@ -39,7 +39,7 @@ struct PeerWorldOptions {
   double calls = 0.2;         ///< of these
 };
 
-/// Lets all of it happen. Returns what is wrong; empty if nothing is.
+/// Runs the simulation. Returns what is wrong; empty: nothing.
 [[nodiscard]] std::string run_peer_world(std::uint64_t seed, const PeerWorldOptions& options,
                                          PeerReached& reached);
 

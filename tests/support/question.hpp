@@ -20,16 +20,16 @@ struct Question {
   std::uint32_t limit = 0;
 };
 
-/// The request that asks this. It points into the question.
+/// The request of a question; points into it.
 [[nodiscard]] Request request_of(const Question& question, std::uint64_t tag);
 
-/// The operation that asks this, unanswered and without a time.
+/// The operation of a question, without an answer and times.
 [[nodiscard]] Operation operation_of(const Question& question, std::uint32_t thread);
 
 /// Adds the items that a scan delivers.
 void take_items(Operation& operation, std::span<const Item> items);
 
-/// Adds the answer of what was not refused. False if it miscounts the items that came.
+/// Adds the answer of a request that was not refused. False if its count of items is wrong.
 [[nodiscard]] bool take_answer(Operation& operation, const Completion& completion);
 
 }  // namespace espalier::test

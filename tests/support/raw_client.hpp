@@ -22,10 +22,10 @@ namespace espalier::test {
 
 class RawClient {
  public:
-  /// The packet that a client begins with.
+  /// A client's first packet.
   static wire::Hello hello(const wire::ConnectionLayout& layout);
-  /// Connects and says hello. Errors: system, and why the node refused; connection_lost (it said
-  /// nothing).
+  /// Connects and sends the hello. Errors: system, and the node's reason for refusal;
+  /// connection_lost (no answer).
   static Result<std::unique_ptr<RawClient>> open(const std::string& path,
                                                  const wire::ConnectionLayout& layout);
 
@@ -37,8 +37,8 @@ class RawClient {
   bool send_packet(std::string_view bytes) const;
   /// Whether the node has ended the connection.
   [[nodiscard]] bool ended() const;
-  /// Waits for the next response of a ring, asleep as a client should be. Nothing: the connection
-  /// has ended.
+  /// Waits for the next response of a ring, asleep as a correct client. Nothing: the connection has
+  /// ended.
   std::optional<rings::Response> wait(std::uint32_t ring = 0);
   /// Sends one request and waits for its answer; items go into its payload.
   std::optional<rings::Response> call(const wire::RequestHeader& header, std::string_view key = {},

@@ -25,15 +25,15 @@ namespace espalier::test {
 
 struct RollingLoadOptions {
   std::string socket;
-  std::vector<std::string> fabric;  ///< addresses by which they come as well as by the socket
+  std::vector<std::string> fabric;  ///< addresses that they use as well as the socket
   std::uint64_t seed = 1;
   std::uint32_t at_a_time = 6;
 };
 
-/// What has been so far.
+/// Counts so far.
 struct RollingLoadCounts {
   std::uint64_t came = 0;
-  std::uint64_t went = 0;       ///< workers that had done their work
+  std::uint64_t went = 0;       ///< workers that had finished
   std::uint64_t killed = 0;     ///< victims
   std::uint64_t hostile = 0;    ///< that have died
   std::uint64_t by_fabric = 0;  ///< of all clients
@@ -47,7 +47,7 @@ class RollingLoad {
   /// Runs clients until `enough` holds, which is checked after each report and every 50 ms; then
   /// kills all that are left. Throws what a client got wrong.
   void run(const std::function<bool(const RollingLoadCounts&)>& enough);
-  /// Erases all items and drops all maps but the first. Throws what kept it from that.
+  /// Erases all items and drops all maps but the first. Throws the reason of a failure.
   void tidy_up();
   [[nodiscard]] const RollingLoadCounts& counts() const { return counts_; }
 

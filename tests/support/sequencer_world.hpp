@@ -13,18 +13,18 @@
 
 namespace espalier::test {
 
-/// How often the rare was reached, in one or more worlds.
+/// Counts of rare events, in one or more worlds.
 struct SequencerCounts {
   std::uint64_t added = 0;           // ranges, by FETCH_ADD
-  std::uint64_t asked = 0;           // ranges, by asking
-  std::uint64_t refused_sealed = 0;  // words that adds brought back
+  std::uint64_t asked = 0;           // ranges, by calls
+  std::uint64_t refused_sealed = 0;  // words that adds returned
   std::uint64_t refused_asking = 0;
   std::uint64_t told_after_seal = 0;  // adds before a seal, returned after its acknowledgement
   std::uint64_t epochs = 0;
   std::uint64_t pairs_lost = 0;
 };
 
-/// Lets all of it happen. Returns what is wrong; empty if nothing is.
+/// Runs the simulation. Returns what is wrong; empty: nothing.
 [[nodiscard]] std::string run_sequencer_world(std::uint64_t seed, fabric::sim::Faults faults,
                                               SequencerCounts& counts);
 

@@ -13,7 +13,7 @@
 
 namespace espalier::test {
 
-/// Walks that stand still, in the order in which they stopped, and the nodes they have come to.
+/// Suspended walks, in the order in which they stopped, and the nodes that they have visited.
 /// Thread: one.
 struct Standing {
   std::deque<std::coroutine_handle<>> walks;

@@ -31,7 +31,7 @@ struct CheckResult {
   std::uint64_t steps = 0;  ///< operations tried
 };
 
-/// Looks for a linearization, trying at most so many operations.
+/// Searches for a linearization, trying at most so many operations.
 [[nodiscard]] CheckResult check_linearizable(const History& history,
                                              std::uint64_t steps_max = 1'000'000);
 

@@ -49,21 +49,20 @@ struct WorkloadReport {
   std::uint64_t histories = 0;
   std::uint64_t operations = 0;
   std::uint64_t overlapping = 0;  ///< operations that began during one of another thread
-  std::uint64_t refused = 0;      ///< operations that changed nothing, and said why
+  std::uint64_t refused = 0;      ///< operations that were refused with an error
   std::uint64_t searched = 0;     ///< histories in which a linearization was found
   std::uint64_t unknown = 0;      ///< histories in which the search gave up
 };
 
-/// Checks one history as the options say, and adds it to the report. `versions`: whether the map
-/// gives them. Returns what is wrong. The audit is the caller's.
+/// Checks one history by the options, and adds it to the report. `versions`: whether the map has
+/// them. Returns what is wrong. Does not audit.
 [[nodiscard]] std::optional<std::string> check_history(const History& history,
                                                        const WorkloadOptions& options,
                                                        bool versions, WorkloadReport& report);
 
-/// Does what one round's threads do in one process: each of them has one of the recorders and a
-/// seed of its own, and they begin together once `arrive_and_wait` has returned for each. Values
-/// begin with `value_prefix` and the thread's number. Requires: as many recorders as threads and
-/// pipelines.
+/// Runs the threads of one round in one process: each has one of the recorders and a seed of its
+/// own, and they begin together once `arrive_and_wait` has returned for each. Values begin with
+/// `value_prefix` and the thread's number. Requires: as many recorders as threads and pipelines.
 void run_threads(const WorkloadOptions& options, const std::vector<std::string>& keys,
                  std::span<Recorder> recorders, Random& random, const std::string& value_prefix,
                  const std::function<void()>& arrive_and_wait);

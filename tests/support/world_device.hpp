@@ -27,7 +27,8 @@ namespace espalier::test {
 
 class WorldDevice {
  public:
-  /// `hosts`: as of WorldClient. `others`: lets all else go on for a moment. All outlive this.
+  /// `hosts`: as of WorldClient. `others`: runs everything else for a moment. All must outlive
+  /// this.
   WorldDevice(fabric::sim::World& world, std::deque<std::unique_ptr<WorldHost>>& hosts,
               std::uint32_t number, std::uint64_t seed, const OneSidedOptions& options,
               OneSidedCounts& counts, std::function<void()> others);
@@ -35,18 +36,18 @@ class WorldDevice {
   WorldDevice(const WorldDevice&) = delete;
   WorldDevice& operator=(const WorldDevice&) = delete;
 
-  /// One turn of its worker, if it is its turn. Does nothing within itself.
+  /// One turn of its worker, if it is due. Not reentrant.
   void turn();
-  /// It gets no turns until then.
+  /// Stops it: it gets no turns until then.
   void stop();
-  /// It never gets a turn again; nor does its machine, by chance.
+  /// Crashes it; sometimes its machine, too.
   void die();
   [[nodiscard]] bool dead() const { return dead_; }
 
   // --- for its clients ---------------------------------------------------------------------------
   /// What a client gets; nothing comes for requests of an engine that is no more.
   using OnResponse = std::function<void(const rings::Response& response)>;
-  /// A client comes. Returns its number.
+  /// Connects a client. Returns its number.
   std::size_t add_client(OnResponse on_response);
   /// Sends a request of this client, which has a tag of its own.
   void send(std::size_t client, std::uint64_t engine, const std::string& message);
@@ -55,7 +56,7 @@ class WorldDevice {
   /// The host whose maps it serves.
   [[nodiscard]] WorldHost& host() { return link_->host(); }
 
-  /// What is wrong by now. It ends.
+  /// What is wrong so far. Ends it.
   [[nodiscard]] std::string wrong();
 
  private:

@@ -18,16 +18,16 @@ namespace espalier::test {
 
 class WorldDeviceClient {
  public:
-  /// `hosts`: as of WorldClient. All outlive this.
+  /// `hosts`: as of WorldClient. All must outlive this.
   WorldDeviceClient(fabric::sim::World& world, std::deque<std::unique_ptr<WorldHost>>& hosts,
                     WorldDevice& device, std::uint32_t number, std::uint64_t seed,
                     const OneSidedOptions& options, Clock& clock, MapRecords& records,
                     OneSidedCounts& counts);
 
   void turn();
-  /// Whether all that it asked is answered or given up, and it asks no more.
+  /// Whether all its requests are answered or given up, and none will follow.
   [[nodiscard]] bool done() const { return left_ == 0 && pending_.empty(); }
-  /// What is wrong by now; takes what was recorded.
+  /// What is wrong so far; takes what was recorded.
   [[nodiscard]] std::string wrong();
 
  private:

@@ -24,7 +24,7 @@ namespace espalier::test {
 
 class WorldSwitch {
  public:
-  /// `hosts`: as of WorldClient. All outlive it.
+  /// `hosts`: as of WorldClient. All must outlive it.
   WorldSwitch(fabric::sim::World& world, std::deque<std::unique_ptr<WorldHost>>& hosts,
               std::uint64_t seed, OneSidedCounts& counts);
   ~WorldSwitch();
@@ -32,12 +32,12 @@ class WorldSwitch {
   WorldSwitch& operator=(const WorldSwitch&) = delete;
 
  private:
-  /// Tables become others.
+  /// Changes the tables.
   void change();
-  /// Takes up the map that there is, by a redirect key of its own.
+  /// Starts to follow the present map, with a redirect key of its own.
   void begin();
   void lose_lease();
-  /// The controller does nothing while many READs pass. Its lease is lost meanwhile, or not.
+  /// The controller pauses while many READs pass. Its lease may be lost meanwhile.
   void pause();
   /// Sends the switch what has moved since, or all tables.
   void follow();
@@ -62,7 +62,7 @@ class WorldSwitch {
   std::optional<tree::MapView> view_;
   std::optional<place::FeedCursor> feed_;
   std::optional<place::IndexFollower> follower_;
-  bool stale_ = true;     // the tree is to be read again
+  bool stale_ = true;     // the tree must be read again
   bool current_ = false;  // the switch has tables of the follower's shape, by its keys
   std::uint64_t reads_of_pause_ = 0;
 };
