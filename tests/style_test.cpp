@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The style guide as a test: what a machine can check, nobody needs to argue about.
+// The style guide as a test: the rules that a machine can check.
 #include <gtest/gtest.h>
 
 #include <algorithm>

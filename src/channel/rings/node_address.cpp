@@ -19,8 +19,8 @@ constexpr std::string_view kUnix = "unix:";
 constexpr std::string_view kRings = "?rings=";
 constexpr std::string_view kChain = "chain://";
 constexpr std::size_t kChainNodesMax = 8;
-constexpr std::uint64_t kHeadTimeoutNs = 10'000'000'000;  // until a chain has a head
-constexpr std::uint64_t kNodeTimeoutNs = 1'000'000'000;   // of one node of it
+constexpr std::uint64_t kHeadTimeoutNs = 10'000'000'000;  // to find a chain's head
+constexpr std::uint64_t kNodeTimeoutNs = 1'000'000'000;   // for each of its nodes
 constexpr int kHeadPauseMs = 10;
 
 Result<OneAddress> parse_one_address(std::string_view text) {
@@ -71,7 +71,7 @@ Result<std::shared_ptr<NodeConnection>> connect_to_one(
   return FabricConnection::open(over.address, connecting);
 }
 
-/// Members that are not the head let nobody in; who knows of another secret says so at once.
+/// Members other than the head accept no clients; a node with another secret refuses immediately.
 Result<std::shared_ptr<NodeConnection>> connect_to_head(
     const ChainAddress& chain, const std::shared_ptr<const KnownSecret>& secret,
     std::optional<std::uint32_t> node_user) {
