@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -72,7 +71,8 @@ TEST(Style, NoSourceHasARefusedName) {
 TEST(Style, NoCommentHasARefusedWord) {
   const auto refused = parse_reasons(read_text(kRoot / "tests/refused_words.txt"));
   ASSERT_FALSE(refused.empty());
-  const auto files = read_sources(kRoot, {"src", "include", "example"}, {".hpp", ".cpp", ".h"});
+  const auto files = read_sources(kRoot, {"src", "include", "bench", "tests", "example"},
+                                  {".hpp", ".cpp", ".h"});
   ASSERT_FALSE(files.empty());
   std::vector<Finding> findings;
   for (const SourceFile& file : files) append(findings, check_comment_words(file, refused));
