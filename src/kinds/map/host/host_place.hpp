@@ -41,11 +41,14 @@ class HostPlaceBase {
   // guard.
   /// Where the page table names it; 0: it names none of this map, or none any more. The pool's own
   /// table says whether a node's buffer in use under this generation begins there: what the bytes
-  /// say is not believed before, for they may lie in a client's value.
+  /// say is not believed before, for they may lie in a client's value. Generation 0 stands for
+  /// whatever node begins there: switches know addresses alone (docs/formats/datagram.md).
   [[nodiscard]] std::uint64_t entry_of(wire::Ref hint) const;
   /// The node that is there now. Counts what became of the hint, which publish_hints() tells.
   /// Requires: what entry_of() returned for it.
   [[nodiscard]] wire::Ref node_of(wire::Ref hint, std::uint64_t entry);
+  /// A hint has led to a node of other keys, which had the named one's place, or none of the key's.
+  void count_astray() { ++hints_.astray; }
   void publish_hints();
   /// Both at once.
   [[nodiscard]] wire::Ref enter_at(wire::Ref hint) {
@@ -95,6 +98,7 @@ class HostPlaceBase {
     std::int64_t admitted = 0;
     std::int64_t moved = 0;
     std::int64_t refused = 0;
+    std::int64_t astray = 0;
   };
   HintCounts hints_;
   bool before_release_ = false;

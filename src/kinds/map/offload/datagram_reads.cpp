@@ -18,7 +18,6 @@
 #include "engine/services.hpp"
 #include "engine/serving_gate.hpp"
 #include "kinds/map/format/shard.hpp"
-#include "store/store_core.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::offload {
@@ -121,16 +120,6 @@ ServedMap* DatagramReads::map_of(DatagramSession& session, const wire::TakenRequ
   return map;
 }
 
-// Switches know where nodes begin, and no generations. Whether the one that begins there may answer
-// is asked like that of any hint.
-wire::Ref DatagramReads::hint_of(const wire::DatagramRequest& get) const {
-  const wire::Ref hint{get.hint};
-  if (!hint || hint.generation() != 0) return hint;
-  const memory::BufferPool& pool = services_.store.pool;
-  return wire::Ref::make(hint.offset(),
-                         pool.generation_in_use(hint.offset(), memory::BufferKind::node));
-}
-
 // As of a request by rings: whoever is refused here need not ask there.
 void DatagramReads::refuse_access(const DatagramSession& session, std::uint32_t map,
                                   const DatagramSource& from, const Error& why) noexcept {
@@ -169,7 +158,7 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   begun.walk.tag = place;
   begun.walk.key = {begun.key.data(), get.key.size()};
   try {
-    map->submit(begun.walk, *this, hint_of(get.header));
+    map->submit(begun.walk, *this, wire::Ref{get.header.hint});
     maps_.begin_walks(*map);
   } catch (const std::bad_alloc&) {
     if (begun.session == nullptr) return true;  // it has been answered

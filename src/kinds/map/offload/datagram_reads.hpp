@@ -78,7 +78,6 @@ class DatagramReads final : private Handler {
                                const wire::TakenRequest& get, const DatagramSource& from);
   [[nodiscard]] ServedMap* map_of(DatagramSession& session, const wire::TakenRequest& get,
                                   const DatagramSource& from);
-  [[nodiscard]] wire::Ref hint_of(const wire::DatagramRequest& get) const;
   void refuse_access(const DatagramSession& session, std::uint32_t map, const DatagramSource& from,
                      const Error& why) noexcept;
   [[nodiscard]] bool send(const DatagramSession& session, const DatagramSource& to,

@@ -166,6 +166,7 @@ class MapCore final : public MapView,
     ShardedCounter admitted;  // they named a node as it was
     ShardedCounter moved;     // or one that had moved, and was entered where it was by then
     ShardedCounter refused;   // or none: the walk began at the root
+    ShardedCounter astray;    // of the first two: the node had other keys, as groups have found
   };
   Hints hints;
 
