@@ -49,6 +49,8 @@ class IndexFollower {
   /// new where these tables of it take the place of those before. Cost: linear. Requires: it was
   /// read once.
   [[nodiscard]] dataplane::TreeImage image() const { return tree_->image(prefix_, base_, counts_); }
+  /// By which image() counts from now on.
+  void count_by(LeafCounts counts) { counts_ = std::move(counts); }
   Changes take(const dataplane::TreeImage& image, dataplane::IndexTables tables);
   /// Tables are to be told whole by another redirect key, whose addresses begin at `base`. Cost:
   /// linear.

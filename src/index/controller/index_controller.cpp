@@ -165,34 +165,17 @@ Result<void> IndexController::end_generation_before() {
   return link_->end_generations_before();
 }
 
-// All of it that is there: what it tells stands before a tree that is read afterwards.
 Result<void> IndexController::read_feed() {
   if (!feed_) return {};
-  const auto landing = std::make_unique<place::FeedCursor::Landing>();
-  std::vector<place::MappingChange> changes;
-  bool more = true;
-  while (more) {
-    const bool knew = feed_->entries_bytes() != 0;
-    const place::RegionSource::Want wanted[] = {
-        {feed_->header_offset(), landing->header},
-        {feed_->entries_offset(), std::span(landing->entries).first(feed_->entries_bytes())}};
-    if (const auto read = link_->read(wanted); !read) return read;
-    changes.clear();
-    switch (feed_->take(*landing, changes)) {
-      case place::FeedCursor::Came::entries: break;
-      case place::FeedCursor::Came::behind:
-        ++counts_.behind;
-        stale_ = true;
-        break;
-      case place::FeedCursor::Came::ended: feed_.reset(); return {};
-    }
-    counts_.moves += changes.size();
-    for (const place::MappingChange& change : changes) {
-      if (!follower_->moved(change)) stale_ = true;
-    }
-    // What the writer has begun and not published yet comes with the next round.
-    more = feed_->waiting() != 0 && (!knew || !changes.empty());
+  const auto news = link_->read_feed(*feed_);
+  if (!news) return std::unexpected(news.error());
+  counts_.behind += news->behind ? 1 : 0;
+  stale_ = stale_ || news->behind;
+  counts_.moves += news->changes.size();
+  for (const place::MappingChange& change : news->changes) {
+    if (!follower_->moved(change)) stale_ = true;
   }
+  if (news->ended) feed_.reset();
   return {};
 }
 

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "channel/rings/node_address.hpp"
 #include "channel/rings/remote_pipeline.hpp"
@@ -45,6 +46,14 @@ class IndexLink final : public place::RegionSource {
   /// Has the node tell the map's mapping feed, for as long as the lease stands, and says where it
   /// lies. Errors: unsupported (the node has none), and those of feed_open; corrupt.
   Result<place::FeedCursor> follow();
+  /// What a feed has told since it was read last: all of it that is there.
+  struct FeedNews {
+    std::vector<place::MappingChange> changes;
+    bool behind = false;  // others are missing
+    bool ended = false;   // there is no such feed any more
+  };
+  /// Errors: connection_lost.
+  Result<FeedNews> read_feed(place::FeedCursor& feed);
   /// Renews the lease where it is due; to be called at least three times a second. Errors:
   /// connection_lost (the lease is lost, or the node is gone), and then it is over.
   Result<void> keep();
