@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hints in gets of one datagram (wire/datagram.hpp): a switch writes which node of the map's tree
-// its tables know best for the key, and the node begins there. The hint is not under the
+// Hints in gets of one datagram (wire/datagram.hpp), and in floors and scans, of which all that is
+// said of gets holds: a switch writes which node of the map's tree its tables know best for the
+// key, and the node begins there. The hint is not under the
 // datagram's tag, and is a guess as all that switches say.
 //
 // Tables have addresses, and no generations: a hint of a switch has generation 0, which stands for
