@@ -26,6 +26,10 @@ struct HintTerms {
   std::uint32_t map = 0;   // the map's number at its node; 0: no hints are written
   std::uint64_t base = 0;  // the addresses of the tables are this and an offset in the region
   std::string prefix;      // what the numbers of keys leave out
+  /// Where READs by the map's keyed key go at the last switch that no table has met: the address of
+  /// the tree's root, before a node whose memory a third party's card serves, for which the keyed
+  /// key is none. 0: the node looks for the leaf of such a READ itself.
+  std::uint64_t root = 0;
   friend bool operator==(const HintTerms&, const HintTerms&) = default;
 };
 

@@ -70,6 +70,8 @@ class IndexFollower {
   [[nodiscard]] const dataplane::MapKeys& keys() const { return keys_; }
   /// Those of the last call; empty before.
   [[nodiscard]] const dataplane::IndexTables& tables() const { return tables_; }
+  /// The address of the tree's root, as it was read. Requires: it was read once.
+  [[nodiscard]] std::uint64_t root() const { return base_ + tree_->root_offset(); }
   /// Nodes of the tree, leaves included, as the last call found it.
   [[nodiscard]] std::size_t nodes() const { return nodes_; }
 

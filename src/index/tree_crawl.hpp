@@ -60,6 +60,9 @@ class CrawledTree {
   [[nodiscard]] dataplane::TreeImage image(std::string_view prefix, std::uint64_t base,
                                            const LeafCounts& counts = {}) const;
 
+  /// Where the root lies in the region.
+  [[nodiscard]] std::uint64_t root_offset() const { return nodes_.front().ref.offset(); }
+
   /// How often each of these keys would pass a leaf, as far as the tree was read. Cost: a search in
   /// each level of the tree, for each key.
   [[nodiscard]] LeafCounts count(std::span<const std::string> keys) const;

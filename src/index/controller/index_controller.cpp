@@ -57,6 +57,7 @@ std::expected<IndexController::Did, IndexController::Fault> IndexController::rou
       return std::unexpected(lose_node(begun.error()));
     }
   }
+  if (options_.has_card) tell_root();
   const std::vector<std::string> texts =
       text_of(*changes ? std::span<const dataplane::EntryChange>(**changes)
                        : std::span<const dataplane::EntryChange>());
@@ -151,6 +152,14 @@ Result<void> IndexController::begin_generation() {
   before_ = true;
   before_ends_ns_ = 0;
   return {};
+}
+
+// Where the root has moved the same tables are told again, with it: that is rarer than a new
+// generation, and a switch that has the root that was before leads READs to its successor.
+void IndexController::tell_root() {
+  if (std::exchange(root_, follower_->root()) == follower_->root()) return;
+  for (Switch& each : switches_) each.current = false;
+  programs_.clear();
 }
 
 // A switch that could not be told may go on with its tables for a while, and the node lets two
@@ -261,7 +270,8 @@ const std::string& IndexController::program(std::size_t part) {
   if (!programs_.empty()) return programs_[part];
   programs_ = while_kept([this] {
     const dataplane::MapKeys keys = follower_->keys();
-    const dataplane::HintTerms hints{link_->view().id, link_->base(), link_->prefix()};
+    const dataplane::HintTerms hints{link_->view().id, link_->base(), link_->prefix(),
+                                     options_.has_card ? follower_->root() : 0};
     std::vector<dataplane::SwitchProgram> programs(1);
     if (options_.hops.empty()) {
       static_cast<void>(programs[0].add({keys, follower_->tables(), {}, hints}));

@@ -43,6 +43,9 @@ class IndexController {
     std::vector<dataplane::HopBudget> hops{};
     /// Which node it is to the switches, where a map lies on several: each has a controller.
     std::uint16_t number = 0;
+    /// A third party's card serves the node's memory, and no READs by key: the last switch is to
+    /// redirect what no table has met to the tree's root.
+    bool has_card = false;
     ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
     /// Keys that somebody has read, as often as they are here: they count in place of what the
     /// node has counted. Empty: that.
@@ -111,6 +114,7 @@ class IndexController {
   Result<void> open_link();
   Result<void> begin_generation();
   Result<void> end_generation_before();
+  void tell_root();
   Result<void> read_feed();
   Result<void> read_shape();
   std::vector<std::string> text_of(std::span<const dataplane::EntryChange> changes) const;
@@ -139,6 +143,7 @@ class IndexController {
   bool keeps_ = false;  // it is asking switches, and one of them is waited for
   /// What each part of the tables is as text; empty: not made yet.
   std::vector<std::string> programs_;
+  std::uint64_t root_ = 0;  // that switches have been told; 0: none
   std::uint64_t changes_ = 0;
   std::uint64_t counted_ns_ = 0;
 };
