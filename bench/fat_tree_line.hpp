@@ -33,6 +33,8 @@ class FatTreeLine {
     double admitted = 0;                  ///< of hints, with the next two
     double moved = 0;
     double refused = 0;
+    double astray = 0;   ///< of hints: they led to nodes of other keys
+    double at_leaf = 0;  ///< of requests, by the tables as they were compiled
     double hop_ns = 0;  ///< of processor time, of a get's frame at a switch; 0: none passed
   };
 
@@ -42,6 +44,9 @@ class FatTreeLine {
 
   /// Makes the tables for requests of this skew, of the trees as they are now.
   void compile(double theta);
+  /// Each time that so many requests are done, addresses in the tables follow the trees: at a
+  /// million requests a second as often as a controller looks what has moved.
+  static constexpr std::size_t kBatch = 10'000;
   /// Has the nodes do requests, of which so many of a hundred read. Errors: as the constructor.
   Sample run(double theta, std::uint32_t read_percent, bool hinted, std::uint64_t seed);
 
@@ -51,12 +56,23 @@ class FatTreeLine {
 
   [[nodiscard]] Server& server_of(std::uint64_t item) { return *servers_[item / keys_each_]; }
   [[nodiscard]] std::string key_of(std::uint64_t item) const;
+  [[nodiscard]] dataplane::TopologyBudget budget() const;
+  /// `trace`: keys by which leaves count; empty: all alike.
+  [[nodiscard]] dataplane::TreeImage read_tree(Server& server,
+                                               std::span<const std::string> trace) const;
+  [[nodiscard]] std::size_t count_hits(Server& server, const dataplane::IndexTables& tables,
+                                       std::span<const std::string> keys) const;
+  void follow();
+  void install();
   double look_up(Server& server, std::span<const Request> requests);
 
   const SwitchRunOptions& options_;
   const std::uint64_t keys_each_;
+  const std::string prefix_;  // of all keys
   dataplane::FatTree tree_;
   std::vector<std::unique_ptr<Server>> servers_;
+  std::vector<dataplane::IndexTables> tables_;  // of each node
+  double at_leaf_ = 0;                          // of requests, by these
 };
 
 }  // namespace espalier::bench

@@ -128,9 +128,11 @@ class FatTreeRun {
     line["node_cpu_ns_per_op"] = cpu_ns;
     if (&samples == &hinted_) {
       line["hop_cpu_ns"] = share(&FatTreeLine::Sample::hop_ns);
+      line["table_hit_share"] = share(&FatTreeLine::Sample::at_leaf);
       line["admitted_share"] = share(&FatTreeLine::Sample::admitted);
       line["moved_share"] = share(&FatTreeLine::Sample::moved);
       line["refused_share"] = share(&FatTreeLine::Sample::refused);
+      line["astray_share"] = share(&FatTreeLine::Sample::astray);
     }
     line["model_trip_ns"] = options_.model_trip_ns;
     line["model_ops_per_second"] = ops;

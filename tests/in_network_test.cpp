@@ -11,6 +11,7 @@
 
 #include "dataplane/switch_program.hpp"
 #include "kinds/map/offload/map_services.hpp"
+#include "kinds/map/write/map_core.hpp"
 #include "shards/sharding.hpp"
 #include "tests/support/in_network_fixture.hpp"
 #include "tests/support/seed.hpp"
@@ -119,7 +120,37 @@ TEST_F(InNetwork, AGetTakesOneTripThroughTwoSwitchesInARow) {
   EXPECT_GT(behind_->redirected(), since);
 }
 
-// A switch for which no part is left has nothing of the map, and is not updated in each round.
+// Where READs go that no table has met is told with the tables, and again when the root has moved.
+TEST_F(InNetwork, BeforeACardSwitchesAreToldWhereTheRootIs) {
+  start();
+  fill(3'000);
+  open_switch();
+  IndexController controller({.node = *client::parse_node_address(config_.node.fabric),
+                              .map = "m",
+                              .controls = {control()},
+                              .limits = {.ranges = 4000},
+                              .has_card = true,
+                              .count_every_ns = 0});
+  const auto core = node_->catalog().open<tree::MapCore>("m");
+  ASSERT_TRUE(core) << message(core.error());
+  const auto knows_root = [&] {
+    const auto program = dataplane::SwitchProgram::parse(
+        *dataplane::ControlClient::connect(control())->ask("program"));
+    if (!program || program->maps().empty()) return false;
+    const dataplane::HintTerms& terms = program->maps().front().hints;
+    return terms.root == terms.base + (*core)->root_ref().offset();
+  };
+  ASSERT_EQ(did(controller), Did::installed);
+  EXPECT_TRUE(knows_root());
+  const wire::Ref before = (*core)->root_ref();
+  for (std::uint64_t i = 3'000; (*core)->root_ref() == before; ++i) {
+    put(key_of(i), "value " + std::to_string(i));  // until the root has a child more
+  }
+  did(controller);
+  EXPECT_TRUE(knows_root());
+}
+
+// A switch for which nothing is left has nothing of the map, and is not told so again and again.
 TEST_F(InNetwork, ASwitchOfARowMayHaveNothing) {
   start();
   fill(2'000);

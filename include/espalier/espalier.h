@@ -144,7 +144,7 @@ typedef enum espalier_access {
   ESPALIER_ACCESS_RPC = 0,        ///< it asks the node, which answers
   ESPALIER_ACCESS_ONE_SIDED = 1,  ///< it walks the maps itself, by READs of the node's memory
   ESPALIER_ACCESS_IN_NETWORK = 2,  ///< the same by READs that carry the key, for switches
-  ESPALIER_ACCESS_DATAGRAM = 3     ///< it asks, and gets travel as datagrams of UDP, one each way
+  ESPALIER_ACCESS_DATAGRAM = 3     ///< it asks; gets, floors, short scans are datagrams of UDP
 } espalier_access;
 
 /// A name, and the secret that proves it to nodes (docs/security.md), in memory that

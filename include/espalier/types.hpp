@@ -93,8 +93,8 @@ enum class Access : std::uint8_t {
   /// One-sided, by READs that carry the key: switches on the path that know the map's tree redirect
   /// them to the leaf (espalier switch); otherwise the node finds it.
   in_network = 2,
-  /// RPC, with each get of a map in one unordered UDP datagram, and its answer in another. A get
-  /// that is lost, or too long for a datagram, is repeated as by rpc.
+  /// RPC, with each get, floor, and scan of at most 64 items of a map in one unordered UDP
+  /// datagram, and its answer in another. What is lost, or too long, is repeated as by rpc.
   datagram = 3,
 };
 

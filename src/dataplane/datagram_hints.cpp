@@ -18,7 +18,7 @@ std::optional<AskedGet> find_get(const Datagram& datagram) {
 std::optional<AskedGet> get_in(const Datagram& datagram) {
   const auto asked = wire::read_datagram_request(
       std::span<const std::byte>(datagram.udp, datagram.bytes).subspan(wire::kUdpBytes));
-  if (!asked || asked->header.kind != static_cast<std::uint8_t>(wire::DatagramKind::get)) {
+  if (!asked || !wire::reads_items(static_cast<wire::DatagramKind>(asked->header.kind))) {
     return std::nullopt;
   }
   return AskedGet{asked->header.map, asked->key};

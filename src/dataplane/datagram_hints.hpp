@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hints in gets of one datagram (wire/datagram.hpp): a switch writes which node of the map's tree
-// its tables know best for the key, and the node begins there. The hint is not under the
+// Hints in gets of one datagram (wire/datagram.hpp), and in floors and scans, of which all that is
+// said of gets holds: a switch writes which node of the map's tree its tables know best for the
+// key, and the node begins there. The hint is not under the
 // datagram's tag, and is a guess as all that switches say.
 //
 // Tables have addresses, and no generations: a hint of a switch has generation 0, which stands for
@@ -25,6 +26,10 @@ struct HintTerms {
   std::uint32_t map = 0;   // the map's number at its node; 0: no hints are written
   std::uint64_t base = 0;  // the addresses of the tables are this and an offset in the region
   std::string prefix;      // what the numbers of keys leave out
+  /// Where READs by the map's keyed key go at the last switch that no table has met: the address of
+  /// the tree's root, before a node whose memory a third party's card serves, for which the keyed
+  /// key is none. 0: the node looks for the leaf of such a READ itself.
+  std::uint64_t root = 0;
   friend bool operator==(const HintTerms&, const HintTerms&) = default;
 };
 

@@ -87,6 +87,20 @@ TEST_F(HintsAtASwitch, AGetIsToldTheNodeThatTablesKnowBest) {
   EXPECT_GT(with_sets, 100u);
 }
 
+TEST_F(HintsAtASwitch, FloorsAndScansAreToldTheNodeOfTheirKeyToo) {
+  for (int i = 0; i < 100; ++i) {
+    const std::string key = draw_key();
+    for (const auto kind : {wire::DatagramKind::floor, wire::DatagramKind::scan}) {
+      HintFrame frame = get_frame(plain_frame_header(), kHintTerms.map, key, true, kind);
+      EXPECT_EQ(function_.process(frame).outcome, Outcome::hinted);
+      EXPECT_EQ(hint_of(frame), wire::Ref::make(offset_for(key), 0).bits);
+      EXPECT_TRUE(fabric::roce::parse_frame(frame)) << "the checksum is wrong";
+    }
+  }
+  EXPECT_TRUE(passes(get_frame(plain_frame_header(), kHintTerms.map, "user 1", true,
+                               wire::DatagramKind::hello)));
+}
+
 TEST_F(HintsAtASwitch, AHintOfAnotherSwitchIsReplaced) {
   HintFrame frame = get_frame(plain_frame_header(), kHintTerms.map, "user 1");
   std::fill_n(hint_in(frame), sizeof(std::uint64_t), std::byte{0xEE});

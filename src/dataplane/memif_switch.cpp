@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <map>
+#include <set>
 #include <span>
 #include <utility>
 #include <vector>
@@ -51,6 +52,7 @@ struct Path {
 struct NodeWay {
   fabric::shm::ListeningSocket listening;
   std::string node;
+  std::uint16_t number;  // in tables
 };
 
 bool is_up(const std::unique_ptr<MemifLink>& link) {
@@ -102,7 +104,7 @@ class Switch final : public MemifSwitch {
   const bool first_;
   const bool last_;
   InstalledFunction::Reader function_;
-  const std::vector<NodeWay> ways_;  // by the numbers of nodes
+  const std::vector<NodeWay> ways_;
   memory::Descriptor events_;
   memory::Descriptor wake_;
   std::vector<std::unique_ptr<Path>> paths_;
@@ -260,7 +262,7 @@ std::size_t Switch::move(Path& path, To where) {
   if (come == 0) return 0;
   if (to_node) {
     done_.resize(frames_.size());
-    const Hop hop{first_, last_, fabric::memif::Arrivals::kRoomBehind, path.way};
+    const Hop hop{first_, last_, fabric::memif::Arrivals::kRoomBehind, ways_[path.way].number};
     function_.with([&](const PacketFunction& function) { function.process(frames_, done_, hop); });
     count_done();
     for (std::size_t i = 0; i < frames_.size(); ++i)
@@ -365,13 +367,17 @@ SwitchCounters Switch::counters() const {
 Result<std::unique_ptr<MemifSwitch>> MemifSwitch::open(const Options& options,
                                                        InstalledFunction& function) {
   std::vector<Options::Way> wanted = options.more;
-  wanted.insert(wanted.begin(), {options.clients, options.node});
-  if (wanted.size() > kNodesMax) return fail(Code::invalid_argument, kNodesMax);
+  wanted.insert(wanted.begin(), {options.clients, options.node, options.number});
+  std::set<std::uint16_t> numbers;
+  for (const Options::Way& way : wanted) numbers.insert(way.number);
+  if (numbers.size() != wanted.size() || *numbers.rbegin() >= kNodesMax) {
+    return fail(Code::invalid_argument, kNodesMax);
+  }
   std::vector<NodeWay> ways;
   for (const Options::Way& way : wanted) {
     auto listening = fabric::shm::ListeningSocket::open(way.clients);
     if (!listening) return std::unexpected(listening.error());
-    ways.push_back({std::move(*listening), way.node});
+    ways.push_back({std::move(*listening), way.node, way.number});
   }
   memory::Descriptor events(::epoll_create1(EPOLL_CLOEXEC));
   memory::Descriptor wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));

@@ -67,17 +67,21 @@ class MemifSwitch {
     std::string node;     // the one that it connects to
     bool first = true;    // clients come to it, and no other switch's frames
     bool last = true;     // the node is behind it, and no other switch
-    /// Ways to further nodes, whose numbers in tables are 1, 2 and so on.
+    /// The node's number in tables: where others are behind other switches of a topology.
+    std::uint16_t number = 0;
+    /// Ways to further nodes.
     struct Way {
       std::string clients;
       std::string node;
+      std::uint16_t number = 0;
     };
     std::vector<Way> more{};
   };
   static constexpr std::size_t kNodesMax = 64;
 
   /// `function` outlives it. The node need not be there yet: clients come through when it is.
-  /// Errors: invalid_argument (no path of a socket, or more nodes than kNodesMax), already_exists
+  /// Errors: invalid_argument (no path of a socket, more nodes than kNodesMax, or two of one number
+  /// or of a greater one), already_exists
   /// (a process listens at `clients`), system.
   static Result<std::unique_ptr<MemifSwitch>> open(const Options& options,
                                                    InstalledFunction& function);

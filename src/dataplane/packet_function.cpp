@@ -132,8 +132,10 @@ struct PacketFunction::Sought {
   std::uint64_t number = 0;
   bool carried = false;  // it came with a shim:
   std::uint32_t cursor = 0;
-  bool is_get = false;  // in a datagram
+  bool is_get = false;   // in a datagram
+  bool to_root = false;  // no table has met it: it goes to the root that a card reads
 
+  [[nodiscard]] Found root() const { return {map->hints.root, 0, kNoNode}; }
   /// What was found goes with it to the next switch; else it goes to the node by itself.
   [[nodiscard]] bool leads_on(const Found& found, const Hop& hop) const {
     if (found.next == kNoNode || hop.last || map->part.hops == 0) return false;
@@ -188,7 +190,7 @@ Processed PacketFunction::pass_read(const Map* map, std::uint32_t key) {
 Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
                                   Sought& sought) const {
   sought.of = find_datagram(frame);
-  sought.carried = sought.is_get = false;
+  sought.carried = sought.is_get = sought.to_root = false;
   sought.map = nullptr;
   if (!is_read(sought.of)) {
     if (is_for_switch(sought.of)) return look_at_shim(frame, hop, sought);
@@ -197,7 +199,10 @@ Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
   }
   const std::uint32_t key = key_of(sought.of.udp);
   const Map* const map = find_map({key, hop.node});
-  if (map == nullptr || !map->lookup.has_root()) return pass_read(map, key);
+  if (map == nullptr || !map->lookup.has_root()) {
+    if (!leads_to_card(map, hop)) return pass_read(map, key);
+    sought.to_root = true;
+  }
   sought.map = map;
   sought.number = address_of(sought.of.udp);
   return {};
@@ -226,8 +231,13 @@ Processed PacketFunction::look_at_shim(std::span<std::byte> frame, const Hop& ho
   sought.map = get ? find_map_of(*get, node, shim) : find_map_of({key_of(behind.udp), node}, *shim);
   if (sought.map == nullptr) {
     if (!hop.last || planted(Bug::shim_not_removed)) return {Outcome::shim_passed};
-    remove_shim(frame, sought.of);
-    return {Outcome::shim_removed, 0, -static_cast<std::int32_t>(kShimBytes)};
+    const Map* const own = get ? nullptr : find_map({key_of(behind.udp), node});
+    if (!leads_to_card(own, hop)) {
+      remove_shim(frame, sought.of);
+      return {Outcome::shim_removed, 0, -static_cast<std::int32_t>(kShimBytes)};
+    }
+    sought.map = own;
+    sought.to_root = true;
   }
   sought.carried = true;
   sought.number = get ? key_number(sought.map->hints.prefix, get->key) : address_of(behind.udp);
@@ -243,6 +253,12 @@ Processed PacketFunction::redirect(std::uint32_t& key, std::uint64_t& address,
   const TablesName name{key, hop.node};
   sought.map = shim ? find_map_of(name, *shim) : find_map(name);
   if (sought.map == nullptr || (!shim && !sought.map->lookup.has_root())) {
+    if (const Map* const own = find_map(name); leads_to_card(own, hop)) {
+      shim.reset();
+      key = own->keys.redirect;
+      address = own->hints.root;
+      return {Outcome::redirected};
+    }
     if (!shim) return pass_read(sought.map, key);
     if (!hop.last) return {Outcome::shim_passed};
     shim.reset();
@@ -265,8 +281,9 @@ Processed PacketFunction::process(std::span<std::byte> frame, const Hop& hop) co
   const Processed done = look_at(frame, hop, sought);
   if (sought.map == nullptr) return done;
   const IndexLookup& lookup = sought.map->lookup;
-  const Found found =
-      sought.carried ? lookup.find_from(sought.cursor, sought.number) : lookup.find(sought.number);
+  const Found found = sought.to_root   ? sought.root()
+                      : sought.carried ? lookup.find_from(sought.cursor, sought.number)
+                                       : lookup.find(sought.number);
   return sought.go_on(frame, found, hop,
                       fabric::roce::icrc_change_of_address(sought.number ^ found.address));
 }
@@ -343,6 +360,12 @@ void PacketFunction::process(std::span<const std::span<std::byte>> frames,
   for (std::size_t i = 0; i < frames.size(); ++i) {
     done[i] = look_at(frames[i], hop, sought);
     if (sought.map == nullptr) continue;
+    if (sought.to_root) [[unlikely]] {
+      const Found found = sought.root();
+      done[i] = sought.go_on(frames[i], found, hop,
+                             fabric::roce::icrc_change_of_address(sought.number ^ found.address));
+      continue;
+    }
     if (!batch.has_room_for(sought)) redirect_all(batch, frames, done, hop);
     batch.add(sought, static_cast<std::uint32_t>(i));
   }

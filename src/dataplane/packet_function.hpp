@@ -17,6 +17,9 @@
 // another generation, say) is restored at the last switch and passes; a malformed shim cannot be
 // removed, and its frame is dropped there. Shims from hosts are dropped.
 //
+// A third party's card knows no keyed keys. Before a node with one the last switch redirects what
+// no table has met to the root of the node's tree, be it restored or have come without a shim.
+//
 // A map may lie on several nodes by one keyed key. A pair ends at one of them, so a READ is
 // redirected within the node that it goes to anyway, by the tables of that node alone.
 //
@@ -122,6 +125,9 @@ class PacketFunction {
   struct Batch;
   [[nodiscard]] const Map* find_map(const TablesName& name) const;
   static Processed pass_read(const Map* map, std::uint32_t key);
+  [[nodiscard]] static bool leads_to_card(const Map* map, const Hop& hop) {
+    return map != nullptr && hop.last && map->hints.root != 0;
+  }
   [[nodiscard]] const Map* find_map_of(const TablesName& name, const Shim& shim) const;
   [[nodiscard]] static bool is_of(const Map& map, std::uint16_t node, const Shim& shim);
   Processed look_at(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;

@@ -59,8 +59,8 @@ bool read_prefix(std::string_view word, std::string& prefix) {
 bool read_hints_line(TextReader& reader, Section& section) {
   HintTerms& hints = section.hints;
   if (hints.map != 0 || !reader.number(hints.map) || hints.map == 0) return false;
-  return reader.number(hints.base, 16) && read_prefix(reader.word(), hints.prefix) &&
-         reader.at_end();
+  if (!reader.number(hints.base, 16) || !read_prefix(reader.word(), hints.prefix)) return false;
+  return reader.at_end() || (reader.number(hints.root, 16) && hints.root != 0 && reader.at_end());
 }
 
 void put_hints(std::string& text, const HintTerms& hints) {
@@ -73,6 +73,7 @@ void put_hints(std::string& text, const HintTerms& hints) {
     const auto byte = static_cast<std::uint8_t>(c);
     text += {kDigits[byte >> 4], kDigits[byte & 15]};
   }
+  if (hints.root != 0) put_word(text, hints.root, 16);
   text += '\n';
 }
 
@@ -115,8 +116,8 @@ std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view te
     if (section && word == "hints" && reader.line_begin() == section->begin) {
       if (!read_hints_line(reader, *section)) {
         return refuse(reader.number(),
-                      "wanted: hints MAP BASE PREFIX, the number of a map, an address, and bytes "
-                      "in hexadecimal or -");
+                      "wanted: hints MAP BASE PREFIX [ROOT], the number of a map, an address, "
+                      "bytes in hexadecimal or -, and an address");
       }
       section->line = reader.number();
       section->begin = reader.line_end();

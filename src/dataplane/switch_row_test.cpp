@@ -212,6 +212,62 @@ TEST(SwitchRow, BurstsAreProcessedAsEachFrameAlone) {
   }
 }
 
+// A card knows no keyed keys, so before one the last switch sends what no table has met to the
+// root: by its own redirect key, which stays good as long as a switch has it.
+TEST(SwitchRow, BeforeACardWhatNoTableHasMetGoesToTheRoot) {
+  const Three row;
+  constexpr std::uint64_t kRoot = 0xB007'0000;
+  const TreeImage tree = even_tree(4, 8, 1000, std::vector<std::uint64_t>(4096, 1));
+  const WayBudget way{.ranges = 8, .hops = {{0, 1}, {1, 100}, {2, 1000}}};
+  const IndexTables tables = compile(tree, *limits_of(way)).tables;
+  const auto others = cut_program(kThreeKeys, tables, way, kGeneration + 1,
+                                  {.map = 7, .base = 0, .prefix = "", .root = kRoot});
+  const PacketFunction last = others[2].function();
+  const auto expect_root = [&](FrameOfARow frame, bool alone) {
+    Processed done;
+    if (alone) {
+      frame = sent_on(last, 2, 3, std::move(frame), &done);
+    } else {  // in a burst
+      const std::size_t bytes = frame.size();
+      frame.resize(bytes + kShimBytes);
+      const std::span<std::byte> frames[] = {std::span(frame).first(bytes)};
+      last.process(frames, {&done, 1}, {false, true, kShimBytes});
+      frame.resize(bytes + static_cast<std::size_t>(std::ptrdiff_t{done.grown}));
+    }
+    EXPECT_EQ(done.outcome, Outcome::redirected);
+    EXPECT_EQ(done.sets, 0u);
+    EXPECT_EQ(frame, keyed_frame(kRoot, kThreeKeys.redirect)) << "restored, and sealed anew";
+  };
+  for (const bool alone : {true, false}) {
+    expect_root(row.at(1), alone);  // of another generation
+    expect_root(row.at(2), alone);
+    expect_root(Three::read(), alone);  // no switch before it has tables
+  }
+  // One of its own generation goes where the tables lead, and others are none of its business.
+  FrameOfARow frame = Three::read();
+  for (std::size_t at = 0; at < 3; ++at) {
+    frame = sent_on(others[at].function(), at, 3, std::move(frame));
+  }
+  EXPECT_EQ(frame, row.redirected());
+  frame = keyed_frame(5, kThreeKeys.keyed + 1);
+  const FrameOfARow sent = frame;
+  outcome_of(last, 2, 3, frame);
+  EXPECT_EQ(frame, sent);
+  frame = row.at(1);
+  EXPECT_EQ(outcome_of(last, 1, 3, frame), Outcome::shim_passed) << "it is not the last";
+  // What has no packets goes the same way.
+  for (std::optional<Shim> shim : {std::optional<Shim>(Shim{kGeneration, 0, 0, 1}),
+                                   std::optional<Shim>()}) {
+    std::uint32_t key = kThreeKeys.keyed;
+    std::uint64_t address = 5;
+    const Processed done = last.redirect(key, address, shim, {false, true, kShimBytes});
+    EXPECT_EQ(done.outcome, Outcome::redirected);
+    EXPECT_EQ(address, kRoot);
+    EXPECT_EQ(key, kThreeKeys.redirect);
+    EXPECT_FALSE(shim);
+  }
+}
+
 // What transports do that have no packets.
 TEST(SwitchRow, AReadWithoutAPacketGoesTheSameWay) {
   const Three row;

@@ -268,6 +268,43 @@ TEST_F(DeviceTest, AMapWithoutVersionsIsReadByTheHost) {
   EXPECT_GT(host_was_asked(wire::OffloadId::get), 0u);
 }
 
+// What the host is asked for brings its hint with it: the host's own tables tell whether a node
+// begins there.
+TEST_F(DeviceTest, HintsOfWhatTheHostAnswersReachTheHost) {
+  start();
+  Store store = connect_to_device();
+  Map map = *store.create_map("m", {.node_bytes = 1024, .versions = false});
+  for (int i = 0; i < 600; ++i) ASSERT_TRUE(map.put("key" + std::to_string(i), "value"));
+  const auto core = host_->catalog().open<tree::MapCore>("m");
+  ASSERT_TRUE(core);
+  auto slot = *host_->store().epochs.join();
+  OneHint hint;
+  slot.enter();
+  tree::Cursor cursor;
+  cursor.key.assign("key77");
+  cursor.read_version = tree::kNewest;
+  hint.bits = tree::find_leaf(**core, cursor, {}).bits;
+  slot.exit();
+  const auto rings = *client::ThreadRings::open(
+      *client::connect_to(*client::parse_node_address("unix:" + device_config_.node.socket)));
+  client::RemoteRequests requests(*rings, 1);
+  client::Scope scope;
+  scope.map = (*core)->id;
+  scope.max_key_bytes = (*core)->geometry.key_bytes_max;
+  scope.hints = &hint;
+  for (const Op op : {Op::get, Op::floor}) {
+    const std::uint64_t before = (*core)->hints.admitted.sum();
+    Request read;
+    read.op = op;
+    read.key = "key77";
+    Values values;
+    requests.submit({&read, 1}, values, scope);
+    requests.drain();
+    EXPECT_EQ(values.seen, std::vector<std::string>{"value"});
+    EXPECT_EQ((*core)->hints.admitted.sum(), before + 1);
+  }
+}
+
 // The counters of both sides count the feed that the device follows.
 TEST_F(DeviceTest, TheFeedIsCounted) {
   start();

@@ -58,9 +58,9 @@ class DatagramRate {
  public:
   constexpr DatagramRate(std::uint64_t interval_ns, std::uint64_t at_once)
       : interval_ns_(interval_ns), most_ns_(interval_ns * at_once) {}
-  /// Returns whether it may be done now, and then counts it.
-  [[nodiscard]] bool take(std::uint64_t now_ns) {
-    const std::uint64_t next_ns = std::max(taken_until_ns_, now_ns) + interval_ns_;
+  /// Returns whether it may be done now, and then counts it, as so many.
+  [[nodiscard]] bool take(std::uint64_t now_ns, std::uint64_t times = 1) {
+    const std::uint64_t next_ns = std::max(taken_until_ns_, now_ns) + times * interval_ns_;
     if (next_ns > now_ns + most_ns_) return false;
     taken_until_ns_ = next_ns;
     return true;

@@ -50,6 +50,8 @@ class IndexFollower {
   /// read. take(): replaces the tables, and returns what has changed. Cost: linear. Requires: the
   /// tree was read once.
   [[nodiscard]] dataplane::TreeImage image() const { return tree_->image(prefix_, base_, counts_); }
+  /// By which image() counts from now on.
+  void count_by(LeafCounts counts) { counts_ = std::move(counts); }
   Changes take(const dataplane::TreeImage& image, dataplane::IndexTables tables);
   /// Switches the tables to another redirect key, whose first address is `base`; they must then be
   /// installed whole. Cost: linear.
@@ -70,7 +72,9 @@ class IndexFollower {
   [[nodiscard]] const dataplane::MapKeys& keys() const { return keys_; }
   /// The tables of the last call; empty before.
   [[nodiscard]] const dataplane::IndexTables& tables() const { return tables_; }
-  /// Nodes of the tree, leaves included, at the last compilation.
+  /// The address of the tree's root, as it was read. Requires: it was read once.
+  [[nodiscard]] std::uint64_t root() const { return base_ + tree_->root_offset(); }
+  /// Nodes of the tree, leaves included, as the last call found it.
   [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
  private:

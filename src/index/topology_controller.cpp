@@ -21,6 +21,7 @@ TopologyController::TopologyController(dataplane::TopologyBudget topology,
       nodes_(std::move(nodes)),
       switches_(std::move(switches)),
       now_ns_(std::move(now_ns)),
+      stale_(nodes_.size(), true),
       states_(switches_.size()) {
   ESPALIER_ASSERT(nodes_.size() == topology_.ways.size());
   ESPALIER_ASSERT(switches_.size() == topology_.switches.size());
@@ -33,6 +34,7 @@ TopologyController::TopologyController(dataplane::TopologyBudget topology,
 
 Result<TopologyController::Round> TopologyController::round() {
   Round done;
+  if (const auto followed = follow_nodes(); !followed) return std::unexpected(followed.error());
   const auto reshaped = read_trees();
   if (!reshaped) return std::unexpected(reshaped.error());
   std::vector<EntryChange> changes;
@@ -58,19 +60,37 @@ Result<TopologyController::Round> TopologyController::round() {
   return done;
 }
 
-// Returns whether any tree was read.
-Result<bool> TopologyController::read_trees() {
-  bool any = false;
+Result<void> TopologyController::follow_nodes() {
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const auto moves = nodes_[i]->moves();
     if (!moves) return std::unexpected(moves.error());
-    bool stale = !*moves;
+    if (!*moves) stale_[i] = true;
     if (*moves) {
-      for (const MappingChange& change : **moves) stale = !followers_[i].moved(change) || stale;
+      for (const MappingChange& change : **moves) {
+        if (!followers_[i].moved(change)) stale_[i] = true;
+      }
     }
-    if (!stale) continue;
+    auto counts = nodes_[i]->counts();
+    if (!counts) return std::unexpected(counts.error());
+    if (counts->empty()) continue;
+    followers_[i].count_by(*std::move(counts));
+    counted_ = true;
+  }
+  return {};
+}
+
+// Returns whether tables are to be compiled: one of them was read, or leaves are read otherwise.
+Result<bool> TopologyController::read_trees() {
+  bool any = counted_;
+  counted_ = false;
+  const std::uint64_t now = now_ns_();
+  if (read_ns_ != 0 && now - read_ns_ < read_every_ns_) return any;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!stale_[i]) continue;
     const auto read = followers_[i].read(nodes_[i]->view(), nodes_[i]->source());
     if (!read) return std::unexpected(read.error());
+    stale_[i] = false;
+    read_ns_ = std::max<std::uint64_t>(now, 1);
     any = true;
   }
   return any;
@@ -80,21 +100,11 @@ Result<bool> TopologyController::read_trees() {
 // tables keep their shape or none does. Returns whether they must be installed whole.
 Result<bool> TopologyController::compile(std::vector<EntryChange>& changes) {
   std::vector<dataplane::TreeImage> images;
-  for (const IndexFollower& follower : followers_) images.push_back(follower.image());
   std::vector<IndexTables> tables;
-  for (auto& each : dataplane::compile(images, *dataplane::limits_of(topology_))) {
-    tables.push_back(std::move(each.tables));
-  }
-  if (generation_ != 0) {
-    std::vector<IndexTables> kept;
-    double most = 0;
-    for (std::size_t i = 0; i < images.size(); ++i) {
-      kept.push_back(dataplane::retargeted(followers_[i].tables(), images[i]));
-      most = std::max(most, dataplane::reads_left(images[i], kept[i]) -
-                                dataplane::reads_left(images[i], tables[i]));
-    }
-    if (most < IndexFollower::kLoss) tables = std::move(kept);
-  }
+  does_([&] {
+    for (const IndexFollower& follower : followers_) images.push_back(follower.image());
+    tables = tables_of(images);
+  });
   bool whole = false;
   for (std::size_t i = 0; i < images.size(); ++i) {
     const auto changed = followers_[i].take(images[i], std::move(tables[i]));
@@ -106,7 +116,25 @@ Result<bool> TopologyController::compile(std::vector<EntryChange>& changes) {
   return true;
 }
 
-// The first tables write the keys that the nodes opened with.
+// Those of these trees, or those that switches have where they are nearly as good.
+std::vector<IndexTables> TopologyController::tables_of(
+    std::span<const dataplane::TreeImage> images) const {
+  std::vector<IndexTables> tables;
+  for (auto& each : dataplane::compile(images, *dataplane::limits_of(topology_))) {
+    tables.push_back(std::move(each.tables));
+  }
+  if (generation_ == 0) return tables;
+  std::vector<IndexTables> kept;
+  double most = 0;
+  for (std::size_t i = 0; i < images.size(); ++i) {
+    kept.push_back(dataplane::retargeted(followers_[i].tables(), images[i]));
+    most = std::max(most, dataplane::reads_left(images[i], kept[i]) -
+                              dataplane::reads_left(images[i], tables[i]));
+  }
+  return most < IndexFollower::kLoss ? kept : tables;
+}
+
+// The first tables write the keys that the nodes came with.
 Result<void> TopologyController::begin_generation() {
   for (SwitchState& state : states_) state.current = false;
   programs_.clear();
@@ -140,11 +168,11 @@ bool TopologyController::update(std::size_t number, std::span<const EntryChange>
   TopologySwitch& to = *switches_[number];
   const auto held = to.ask("held", {});
   if (!held) {
-    // While out of reach it may go on using its tables.
-    state.current = false;
+    // While it is out of reach it may go on with what it has.
+    state.current = state.restarts = false;
     return false;
   }
-  if (*held == "0" && !state.has_none) state.current = state.filled = false;
+  if (*held == "0" && !state.has_none) state.current = state.filled = state.restarts = false;
   if (state.current && !changes.empty()) {
     state.current = to.ask("change", dataplane::to_text(changes)).has_value();
   }
@@ -168,18 +196,25 @@ const dataplane::SwitchProgram& TopologyController::program(std::size_t number) 
       tables.push_back(followers_[i].tables());
       hints.push_back(nodes_[i]->hints());
     }
-    programs_ = dataplane::cut_program(keys, tables, topology_, generation_, hints);
+    // A new redirect key is drawn for each generation, so no other controller's tables, which
+    // switches may still have, are of one with this number.
+    const std::uint32_t generation = keys.front().redirect;
+    does_([&] {
+      programs_ = dataplane::cut_program(keys, tables, topology_, generation, hints);
+    });
   }
   return programs_[number];
 }
 
 bool TopologyController::all_current() const {
-  return std::ranges::all_of(states_, [](const SwitchState& state) { return state.current; });
+  return std::ranges::all_of(
+      states_, [](const SwitchState& state) { return state.current && !state.restarts; });
 }
 
-void TopologyController::restart_all(std::function<void(std::size_t number)> restart) {
+void TopologyController::restart_all(std::function<void(std::size_t number)> restart,
+                                     std::size_t first) {
   restart_ = std::move(restart);
-  next_restart_ = 0;
+  next_restart_ = first;
 }
 
 void TopologyController::restart_next() {
@@ -189,7 +224,7 @@ void TopologyController::restart_next() {
     return;
   }
   restart_(next_restart_);
-  states_[next_restart_++].current = false;
+  states_[next_restart_++].restarts = true;
 }
 
 }  // namespace espalier::place

@@ -45,12 +45,15 @@ class TopologyNode {
   [[nodiscard]] virtual RegionSource& source() = 0;
   /// Moves since the last call; nothing: they are not known, and the tree must be read.
   [[nodiscard]] virtual Result<std::optional<std::vector<MappingChange>>> moves() = 0;
-  /// Takes another redirect key; the previous one stays valid until end_generations_before().
+  /// How often leaves are read by now; empty: that is not known, or need not be known again yet.
+  [[nodiscard]] virtual Result<LeafCounts> counts() { return LeafCounts(); }
+  /// Another redirect key; the one before stays good until end_generations_before().
   virtual Result<void> begin_generation() = 0;
   virtual Result<void> end_generations_before() = 0;
 };
 
-/// One of the switches; takes the requests of dataplane::SwitchControl.
+/// One of the switches: asks it as dataplane::SwitchControl is asked. Between two calls that it has
+/// answered it has not begun anew: a switch that has is first found out of reach, or holds nothing.
 class TopologySwitch {
  public:
   TopologySwitch() = default;
@@ -83,21 +86,36 @@ class TopologyController {
   /// Updates all reachable switches. Errors: those of nodes, all of which must be reached; after an
   /// error make another controller.
   Result<Round> round();
-  /// Calls `restart` for each switch, by number, one at a time over the following rounds.
-  void restart_all(std::function<void(std::size_t number)> restart);
+  /// Has `restart` restart each switch, from this number on, one by one with the rounds that follow:
+  /// the next when the one before has been gone, and all have their tables again. `restart` need
+  /// not wait for that.
+  void restart_all(std::function<void(std::size_t number)> restart, std::size_t first = 0);
   [[nodiscard]] bool is_restarting() const { return restart_ != nullptr; }
-  /// Whether every switch has the newest tables.
+  /// The switch that is to be restarted next. Requires: is_restarting().
+  [[nodiscard]] std::size_t next_restart() const { return next_restart_; }
+  /// Whether every switch has what was compiled last, and none is about to be restarted.
   [[nodiscard]] bool all_current() const;
+
+  /// Has long work (compiling, writing tables) be done by this, which returns when it is over: so
+  /// that leases can be renewed meanwhile. By default it is called.
+  using Work = std::function<void()>;
+  void do_long_work_by(std::function<void(const Work& work)> does) { does_ = std::move(does); }
+  /// Trees are read again no sooner than this after the last time, by default at once.
+  void read_no_sooner_than(std::uint64_t ns) { read_every_ns_ = ns; }
 
  private:
   struct SwitchState {
-    bool current = false;   // it has the newest tables
-    bool filled = false;    // it may have tables of an earlier generation
-    bool has_none = false;  // its installed part is empty
+    bool current = false;   // it has what was compiled last
+    bool filled = false;    // it may have something of a generation before
+    bool has_none = false;  // of what it was put: its part is empty
+    bool restarts = false;  // it is about to be gone
   };
 
+  Result<void> follow_nodes();
   Result<bool> read_trees();
   Result<bool> compile(std::vector<dataplane::EntryChange>& changes);
+  [[nodiscard]] std::vector<dataplane::IndexTables> tables_of(
+      std::span<const dataplane::TreeImage> images) const;
   Result<void> begin_generation();
   Result<void> end_generation_before();
   [[nodiscard]] bool update(std::size_t number, std::span<const dataplane::EntryChange> changes,
@@ -110,12 +128,17 @@ class TopologyController {
   const std::vector<TopologySwitch*> switches_;
   const std::function<std::uint64_t()> now_ns_;
   std::vector<IndexFollower> followers_;            // of each node
+  std::vector<bool> stale_;                         // the tree is to be read again
+  bool counted_ = false;                            // counts are others than were compiled by
   std::vector<SwitchState> states_;                 // of each switch
   std::vector<dataplane::SwitchProgram> programs_;  // of all; empty: not made yet
   std::uint32_t generation_ = 0;
   bool before_ = false;  // the previous generation's keys are valid
   std::uint64_t before_ends_ns_ = 0;
-  std::function<void(std::size_t)> restart_;  // null: no restart is under way
+  std::uint64_t read_every_ns_ = 0;
+  std::uint64_t read_ns_ = 0;  // when trees were read; 0: never
+  std::function<void(const Work& work)> does_ = [](const Work& work) { work(); };
+  std::function<void(std::size_t)> restart_;  // null: none is to be restarted
   std::size_t next_restart_ = 0;
 };
 

@@ -60,8 +60,11 @@ class CrawledTree {
   [[nodiscard]] dataplane::TreeImage image(std::string_view prefix, std::uint64_t base,
                                            const LeafCounts& counts = {}) const;
 
-  /// How often each leaf would be read for these keys, as far as the tree was read. Cost: for each
-  /// key a search in each level of the tree.
+  /// Where the root lies in the region.
+  [[nodiscard]] std::uint64_t root_offset() const { return nodes_.front().ref.offset(); }
+
+  /// How often each of these keys would pass a leaf, as far as the tree was read. Cost: a search in
+  /// each level of the tree, for each key.
   [[nodiscard]] LeafCounts count(std::span<const std::string> keys) const;
 
   /// A leaf that has moved within the region, from one address to another, both without `base`.

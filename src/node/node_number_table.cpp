@@ -189,10 +189,11 @@ void rows_of_datagrams(NumberTable& table) {
               [](From r) { return r.datagram_sessions(); });
   table
       .counter("datagrams", "datagrams.answered",
-               "Datagrams that came to node.datagrams: answered (gets), by_ring (gets that the "
-               "client was told to ask by its connection), challenged (addresses that were to be "
-               "proved), or dropped (not answered: of no session, with a wrong tag, not from the "
-               "session's address, repeated too often, or too many).",
+               "Datagrams that came to node.datagrams: answered (gets, floors, scans), by_ring "
+               "(those that the client was told to ask by its connection), challenged "
+               "(addresses that were to be proved), or dropped (not answered: of no session, "
+               "with a wrong tag, not from the session's address, repeated too often, or too "
+               "many).",
                [](From r) { return r.of_datagrams(&DatagramCounts::answered); })
       .with("result", "answered");
   table

@@ -58,6 +58,7 @@ void add_table_export(CLI::App& table, Environment& environment, Action& chosen)
 
 /// Commands of `switch` in other files.
 void add_switch_controller(CLI::App& above, Environment& environment, Action& chosen);
+void add_switch_topology(CLI::App& above, Environment& environment, Action& chosen);
 void add_switch_resources(CLI::App& above, Environment& environment, Action& chosen);
 void add_switch_entries(CLI::App& above, Environment& environment, Action& chosen);
 

@@ -19,8 +19,9 @@ struct Member {
 constexpr Member kMapMembers[] = {
     {"items"},       {"height"},        {"leaves"},          {"interior_nodes"}, {"node_bytes"},
     {"value_bytes"}, {"retired_bytes"}, {"snapshots"},       {"read_version"},   {"write_version"},
-    {"log_merges"},  {"splits"},        {"redistributions"}, {"merges"},         {"hints_admitted"},
-    {"hints_moved"}, {"hints_refused"}, {"feed_followers"},  {"feed_entries"},   {"feed_gaps"}};
+    {"log_merges"},   {"splits"},        {"redistributions"}, {"merges"},
+    {"hints_admitted"}, {"hints_astray"}, {"hints_moved"},    {"hints_refused"},
+    {"feed_followers"}, {"feed_entries"}, {"feed_gaps"}};
 constexpr Member kTableMembers[] = {{"rows"},
                                     {"row_bytes"},
                                     {"pages"},

@@ -7,6 +7,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -37,6 +38,7 @@ using dataplane::SwitchCounters;
 struct SwitchOptions {
   std::vector<std::string> clients;  // for each node
   std::vector<std::string> nodes;
+  std::vector<std::uint64_t> numbers;  // of these in tables; empty: from 0 on
   std::string control;
   std::optional<std::string> tables;
   std::optional<std::string> at;  // of the node, for its numbers
@@ -44,11 +46,16 @@ struct SwitchOptions {
   std::string stands = "alone";  // where, in a row of switches
   bool spin = false;
 
+  [[nodiscard]] std::uint16_t number_of(std::size_t node) const {
+    return static_cast<std::uint16_t>(numbers.empty() ? node : numbers[node]);
+  }
   [[nodiscard]] MemifSwitch::Options links() const {
     const bool is_alone = stands == "alone";
     MemifSwitch::Options links{clients.front(), nodes.front(), is_alone || stands == "first",
-                               is_alone || stands == "last"};
-    for (std::size_t i = 1; i < nodes.size(); ++i) links.more.push_back({clients[i], nodes[i]});
+                               is_alone || stands == "last", number_of(0)};
+    for (std::size_t i = 1; i < nodes.size(); ++i) {
+      links.more.push_back({clients[i], nodes[i], number_of(i)});
+    }
     return links;
   }
 };
@@ -96,8 +103,9 @@ std::string ways_of(const SwitchOptions& options) {
   }
   std::string text;
   for (std::size_t i = 0; i < options.nodes.size(); ++i) {
-    text += fmt::format("clients of node {} come to roce+memif:{}, it is at roce+memif:{}, ", i,
-                        escaped(options.clients[i]), escaped(options.nodes[i]));
+    text += fmt::format("clients of node {} come to roce+memif:{}, it is at roce+memif:{}, ",
+                        options.number_of(i), escaped(options.clients[i]),
+                        escaped(options.nodes[i]));
   }
   return text;
 }
@@ -112,6 +120,13 @@ Outcome<void> check_ways(const SwitchOptions& options) {
   if (options.nodes.size() > MemifSwitch::kNodesMax) {
     return misused(fmt::format("{} nodes are too many", options.nodes.size()),
                    fmt::format("A switch leads to {} at most.", MemifSwitch::kNodesMax));
+  }
+  const std::set<std::uint64_t> numbers(options.numbers.begin(), options.numbers.end());
+  if (!options.numbers.empty() && (options.numbers.size() != options.nodes.size() ||
+                                   numbers.size() != options.numbers.size())) {
+    return misused(fmt::format("--number has {} numbers, {} of them different, for {} of --node",
+                               options.numbers.size(), numbers.size(), options.nodes.size()),
+                   "Give one for each node, in their order, or leave it out.");
   }
   return {};
 }
@@ -236,6 +251,10 @@ void add_run(CLI::App& above, Environment& environment, Action& chosen) {
   add_paths(command, "--node",
             "The socket of memif at which the node listens; again for each further node",
             options->nodes);
+  cmdline::add_numbers(command, "--number", options->numbers,
+                       "The numbers of these nodes in tables, with commas, where the switch is one "
+                       "of a topology (default: from 0 on)",
+                       {0, MemifSwitch::kNodesMax - 1});
   add_control(command, options->control);
   command
       .add_option_function<std::string>(
@@ -266,6 +285,7 @@ void add_run(CLI::App& above, Environment& environment, Action& chosen) {
       "Where maps lie on several nodes, --clients and --node are there for each, and a "
       "controller:\n"
       "the first node's number is 0. Shards name the sockets of --clients as their addresses.\n"
+      "Of a topology each switch gives its nodes the numbers that the topology has (--number).\n"
       "Examples:\n"
       "  espalier switch run --clients /tmp/c.sock --node /tmp/n.sock --control /tmp/s.sock\n"
       "  espalier switch run --clients /tmp/c.sock --node /tmp/d.sock --control /tmp/s.sock "
@@ -329,7 +349,8 @@ void add_status(CLI::App& above, Environment& environment, Action& chosen) {
 void add_switch_command(CLI::App& app, Environment& environment, Action& chosen) {
   CLI::App& command = *app.add_subcommand(
       "switch",
-      "A switch that redirects READs: run, controller, install, status, resources, entries");
+      "A switch that redirects READs: run, controller, topology, install, status, resources, "
+      "entries");
   command.require_subcommand(1);
   command.footer(
       "Examples:\n"
@@ -337,6 +358,7 @@ void add_switch_command(CLI::App& app, Environment& environment, Action& chosen)
       "  espalier switch status --control /tmp/s.sock\n");
   add_run(command, environment, chosen);
   add_switch_controller(command, environment, chosen);
+  add_switch_topology(command, environment, chosen);
   add_install(command, environment, chosen);
   add_status(command, environment, chosen);
   add_switch_resources(command, environment, chosen);

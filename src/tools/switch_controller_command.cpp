@@ -45,6 +45,7 @@ struct ControllerOptions {
   std::string trace;               // a file; empty: none
   std::uint32_t every_ms = 10;
   std::uint32_t number = 0;
+  bool has_card = false;
   bool json = false;
 };
 
@@ -212,6 +213,7 @@ Outcome<int> control(Environment& environment, const ControllerOptions& options)
                               .limits = *limits,
                               .hops = hops_of(options),
                               .number = static_cast<std::uint16_t>(options.number),
+                              .has_card = options.has_card,
                               .connecting = *connecting,
                               .trace = *std::move(trace),
                               .read_every_ns = kReadEveryNs});
@@ -261,6 +263,9 @@ void add_switch_controller(CLI::App& above, Environment& environment, Action& ch
                       "Which node of a map over several it fills tables for: its place among those "
                       "of switch run, from 0 on",
                       {0, dataplane::MemifSwitch::kNodesMax - 1});
+  command.add_flag("--card", options->has_card,
+                   "A third party's card serves the node's memory, and no READs by key: the last "
+                   "switch redirects those that no table has met to the tree's root");
   add_path(
       command, "--trace",
       "A file of keys that were read, one for each line, by which nodes are chosen, in place of "

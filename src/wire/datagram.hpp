@@ -35,8 +35,17 @@ enum class DatagramKind : std::uint8_t {
   get = 3,        // key: of a map's item
   challenge = 4,  // payload: the challenge
   proved = 5,     // nothing
-  answer = 6,     // payload: the value
+  answer = 6,     // payload: the value of a get; else items, each ItemHeader, key, value
+  floor = 8,      // as get: the item with the largest key not above it
+  scan = 9,       // key: where it begins; behind it where it ends, or nothing
 };
+
+/// Whether a client asks for items of a map so.
+[[nodiscard]] constexpr bool reads_items(DatagramKind kind) {
+  return kind == DatagramKind::get || kind == DatagramKind::floor || kind == DatagramKind::scan;
+}
+/// Of a scan, at most.
+inline constexpr std::uint32_t kDatagramItemsMax = 64;
 
 enum class DatagramStatus : std::uint8_t {
   invalid = 0,  // of what is no answer
@@ -48,10 +57,10 @@ enum class DatagramStatus : std::uint8_t {
 inline constexpr std::size_t kDatagramTagBytes = 16;
 inline constexpr std::size_t kChallengeBytes = 16;
 
-///  0       4         5      6           8         16       24    28         32     40    56
-///  +-------+---------+------+-----------+---------+--------+-----+----------+------+-----+-----
-///  | magic | version | kind | key bytes | session | number | map | reserved | hint | tag | key
-///  +-------+---------+------+-----------+---------+--------+-----+----------+------+-----+-----
+///  0       4         5      6           8         16       24    28      32     40    56
+///  +-------+---------+------+-----------+---------+--------+-----+-------+------+-----+-----+----
+///  | magic | version | kind | key bytes | session | number | map | limit | hint | tag | key | high
+///  +-------+---------+------+-----------+---------+--------+-----+-------+------+-----+-----+----
 struct DatagramRequest {
   std::uint32_t magic;
   std::uint8_t version;
@@ -59,8 +68,8 @@ struct DatagramRequest {
   std::uint16_t key_bytes;
   std::uint64_t session;
   std::uint64_t number;  // greater than all before it in the session, or the same request again
-  std::uint32_t map;     // 0 but for a get
-  std::uint32_t reserved;
+  std::uint32_t map;     // 0 but of what reads items
+  std::uint32_t limit;   // of a scan: items, 1 to kDatagramItemsMax; else 0
   std::uint64_t hint;  // wire::Ref of a node to begin at; 0: none. Not under the tag
   std::uint8_t tag[kDatagramTagBytes];
 };
@@ -119,6 +128,7 @@ static_assert(sizeof(DatagramOffer) == 64 &&
 struct TakenRequest {
   DatagramRequest header;
   std::string_view key;
+  std::string_view high;  // of a scan; empty: no end
 };
 /// Nothing: these bytes are no request. Only lengths and constants are looked at.
 [[nodiscard]] inline std::optional<TakenRequest> read_datagram_request(
@@ -127,21 +137,28 @@ struct TakenRequest {
   TakenRequest taken;
   std::memcpy(&taken.header, datagram.data(), sizeof taken.header);
   const DatagramRequest& header = taken.header;
-  if (header.magic != kDatagramMagic || header.version != kDatagramVersion || header.reserved != 0)
-    return {};
-  if (datagram.size() != kDatagramRequestBytes + header.key_bytes) return {};
-  switch (static_cast<DatagramKind>(header.kind)) {
+  if (header.magic != kDatagramMagic || header.version != kDatagramVersion) return {};
+  const auto kind = static_cast<DatagramKind>(header.kind);
+  const bool scans = kind == DatagramKind::scan;
+  const std::size_t behind = datagram.size() - kDatagramRequestBytes;
+  if (scans ? header.key_bytes > behind : header.key_bytes != behind) return {};
+  if (scans ? header.limit == 0 || header.limit > kDatagramItemsMax : header.limit != 0) return {};
+  switch (kind) {
     case DatagramKind::hello:
     case DatagramKind::proof:
       if (header.key_bytes != kChallengeBytes || header.map != 0) return {};
       break;
     case DatagramKind::get:
+    case DatagramKind::floor:
       if (header.key_bytes == 0) return {};
       break;
+    case DatagramKind::scan: break;
     default: return {};
   }
-  taken.key = {reinterpret_cast<const char*>(datagram.data()) + kDatagramRequestBytes,
-               header.key_bytes};
+  const std::string_view text(
+      reinterpret_cast<const char*>(datagram.data()) + kDatagramRequestBytes, behind);
+  taken.key = text.substr(0, header.key_bytes);
+  taken.high = text.substr(header.key_bytes);
   return taken;
 }
 

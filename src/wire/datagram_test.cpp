@@ -97,11 +97,36 @@ TEST(DatagramFormat, BytesThatAreNoRequest) {
   };
   EXPECT_TRUE(refused([](auto& header) { ++header.magic; }));
   EXPECT_TRUE(refused([](auto& header) { ++header.version; }));
-  EXPECT_TRUE(refused([](auto& header) { header.reserved = 1; }));
+  EXPECT_TRUE(refused([](auto& header) { header.limit = 1; }));
   EXPECT_TRUE(refused([](auto& header) { header.key_bytes = 0; }, ""));
   for (const int kind : {0, 1, 2, 4, 5, 6, 7, 255}) {
     EXPECT_TRUE(refused([&](auto& header) { header.kind = static_cast<std::uint8_t>(kind); }));
   }
+}
+
+TEST(DatagramFormat, AScanHasALimitAndItsEndBehindItsKey) {
+  DatagramRequest scan = get();
+  scan.kind = static_cast<std::uint8_t>(DatagramKind::scan);
+  scan.limit = kDatagramItemsMax;
+  scan.key_bytes = 2;
+  const auto taken = read_request(with(scan, "keyend"));
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->key, "ke");
+  EXPECT_EQ(taken->high, "yend");
+  EXPECT_EQ(read_request(with(scan, "ke"))->high, "");
+  EXPECT_FALSE(read_request(with(scan, "k")));
+  scan.key_bytes = 0;
+  EXPECT_EQ(read_request(with(scan, "end"))->high, "end") << "from the first key on";
+  for (const std::uint32_t limit : {0u, kDatagramItemsMax + 1}) {
+    scan.limit = limit;
+    EXPECT_FALSE(read_request(with(scan, "end")));
+  }
+  DatagramRequest floor = get();
+  floor.kind = static_cast<std::uint8_t>(DatagramKind::floor);
+  EXPECT_EQ(read_request(with(floor, "key"))->key, "key");
+  EXPECT_FALSE(read_request(with(floor, "key and more")));
+  floor.limit = 1;
+  EXPECT_FALSE(read_request(with(floor, "key")));
 }
 
 TEST(DatagramFormat, AHelloIsAsLongAsItsChallenge) {

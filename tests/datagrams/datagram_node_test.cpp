@@ -5,7 +5,9 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <fstream>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -126,6 +128,45 @@ TEST_F(DatagramNode, WhatIsTooLongGoesByTheRings) {
   const std::uint64_t before = answered();
   EXPECT_EQ((*plain.get("a"))->value, "1");
   EXPECT_EQ(answered(), before);
+}
+
+TEST_F(DatagramNode, FloorsAndShortScansTravelSoToo) {
+  reach_by("datagram");
+  start();
+  Store store = connect();
+  Map map = *store.create_map("m");
+  for (int i = 0; i < 200; ++i) {
+    ASSERT_TRUE(map.put("key" + std::to_string(1000 + i), std::to_string(i)));
+  }
+  expect_datagrams(sessions(), [&] {
+    const auto floor = map.floor("key1077 and more");
+    ASSERT_TRUE(floor) << message(floor.error());
+    ASSERT_TRUE(*floor);
+    ASSERT_EQ((*floor)->key, "key1077");
+    ASSERT_EQ((*floor)->value, "77");
+    const auto none = map.floor("a");
+    ASSERT_TRUE(none) << message(none.error());
+    ASSERT_FALSE(*none);
+  });
+  const auto scan = [&](std::uint32_t limit) {
+    std::vector<std::string> keys;
+    const auto scanned = map.scan(
+        "key1100", "key1190",
+        [&](std::span<const Item> items) {
+          for (const Item& item : items) keys.emplace_back(item.key);
+          return true;
+        },
+        {.limit = limit});
+    EXPECT_TRUE(scanned) << message(scanned.error());
+    EXPECT_EQ(scanned.value_or(0), keys.size());
+    EXPECT_EQ(keys.size(), std::min<std::size_t>(limit == 0 ? 90 : limit, 90));
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      EXPECT_EQ(keys[i], "key" + std::to_string(1100 + i));
+    }
+  };
+  expect_datagrams(sessions(), [&] { scan(10); });
+  // More items than a datagram may have, or has room for.
+  for (const std::uint32_t limit : {0u, 64u, 80u}) scan(limit);
 }
 
 TEST_F(DatagramNode, WhatIsNotPermittedIsSaidByTheRings) {

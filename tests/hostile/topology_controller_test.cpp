@@ -125,6 +125,23 @@ TEST(TopologyController, RestartsSwitchesOneByOneUnderLoad) {
   its.expect_one_trip_each();
 }
 
+// What restarts a switch may take its time: until the switch has been gone no other is restarted.
+TEST(TopologyController, ARestartIsOverWhenTheSwitchHasBeenGone) {
+  ControlledWorld its(base::seed_from_environment(64));
+  its.control.round();
+  std::vector<std::size_t> order;
+  its.control.controller().restart_all([&](std::size_t number) { order.push_back(number); });
+  for (int i = 0; i < 5; ++i) its.control.round();
+  EXPECT_EQ(order, (std::vector<std::size_t>{0}));
+  EXPECT_FALSE(its.control.controller().all_current());
+  its.control.take_down(0);
+  EXPECT_EQ(its.control.round().out_of_reach, 1u);
+  its.control.bring_up(0);
+  EXPECT_EQ(its.control.round().installed, 1u);
+  EXPECT_EQ(order, (std::vector<std::size_t>{0, 1}));
+  EXPECT_EQ(its.control.controller().next_restart(), 2u);
+}
+
 /// Links and switches that fail for a while, some at a time.
 class Failures {
  public:

@@ -120,7 +120,8 @@ void NodeFixture::open_switch() {
                                         (folder_ / "fabric").string()};
   for (std::size_t i = 1; i <= others_.size(); ++i) {
     const std::string number = std::to_string(i);
-    links.more.push_back({links.clients + number, links.node + number});
+    links.more.push_back(
+        {links.clients + number, links.node + number, static_cast<std::uint16_t>(i)});
   }
   auto opened = dataplane::RunningSwitch::open({links, control()});
   ASSERT_TRUE(opened) << message(opened.error());

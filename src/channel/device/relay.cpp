@@ -70,6 +70,7 @@ Next begin(Call& call, RelayState& state, AnswerPace pace) {
   message.offload = call.offload().id;
   message.map = call.map_number();
   message.argument = call.argument();
+  message.hint = call.request().header.hint;  // the host looks whether it may be followed
   message.key = call.key();
   message.payload = state.payload.empty() ? call.payload() : client::text_of(state.payload);
   state.principal = offload::bytes_of(call.principal());

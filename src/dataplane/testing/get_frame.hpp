@@ -17,14 +17,17 @@
 namespace espalier::dataplane {
 
 /// A get of a key, as a client without a hint sends it; its tag is no right one. `checksum`: with
-/// one of UDP.
+/// one of UDP. `kind`: a floor of it, or a scan from it on, in its place.
 [[nodiscard]] inline std::vector<std::byte> get_frame(fabric::roce::FrameHeader header,
                                                       std::uint32_t map, std::string_view key,
-                                                      bool checksum = true) {
+                                                      bool checksum = true,
+                                                      wire::DatagramKind kind =
+                                                          wire::DatagramKind::get) {
   wire::DatagramRequest get{};
   get.magic = wire::kDatagramMagic;
   get.version = wire::kDatagramVersion;
-  get.kind = static_cast<std::uint8_t>(wire::DatagramKind::get);
+  get.kind = static_cast<std::uint8_t>(kind);
+  get.limit = kind == wire::DatagramKind::scan ? 10 : 0;
   get.key_bytes = static_cast<std::uint16_t>(key.size());
   get.session = 0x0123'4567'89AB'CDEF;
   get.number = 9;

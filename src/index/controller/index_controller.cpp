@@ -57,6 +57,7 @@ std::expected<IndexController::Did, IndexController::Fault> IndexController::rou
       return std::unexpected(lose_node(begun.error()));
     }
   }
+  if (options_.has_card) tell_root();
   const std::vector<std::string> texts =
       text_of(*changes ? std::span<const dataplane::EntryChange>(**changes)
                        : std::span<const dataplane::EntryChange>());
@@ -152,8 +153,16 @@ Result<void> IndexController::begin_generation() {
   return {};
 }
 
-// Waits for switches that have older tables and could not be updated: they may use them for a
-// while, and the node keeps two generations valid.
+// Where the root has moved the same tables are told again, with it: that is rarer than a new
+// generation, and a switch that has the root that was before leads READs to its successor.
+void IndexController::tell_root() {
+  if (std::exchange(root_, follower_->root()) == follower_->root()) return;
+  for (Switch& each : switches_) each.current = false;
+  programs_.clear();
+}
+
+// A switch that could not be told may go on with its tables for a while, and the node lets two
+// generations be good.
 Result<void> IndexController::end_generation_before() {
   const auto may_have_it = [](const Switch& each) { return each.filled && !each.current; };
   if (!link_ || !before_ || std::ranges::any_of(switches_, may_have_it)) return {};
@@ -164,34 +173,17 @@ Result<void> IndexController::end_generation_before() {
   return link_->end_generations_before();
 }
 
-// Reads all that the feed has, so that a tree read afterwards contains it.
 Result<void> IndexController::read_feed() {
   if (!feed_) return {};
-  const auto landing = std::make_unique<place::FeedCursor::Landing>();
-  std::vector<place::MappingChange> changes;
-  bool more = true;
-  while (more) {
-    const bool knew = feed_->entries_bytes() != 0;
-    const place::RegionSource::Want wanted[] = {
-        {feed_->header_offset(), landing->header},
-        {feed_->entries_offset(), std::span(landing->entries).first(feed_->entries_bytes())}};
-    if (const auto read = link_->read(wanted); !read) return read;
-    changes.clear();
-    switch (feed_->take(*landing, changes)) {
-      case place::FeedCursor::Came::entries: break;
-      case place::FeedCursor::Came::behind:
-        ++counts_.behind;
-        stale_ = true;
-        break;
-      case place::FeedCursor::Came::ended: feed_.reset(); return {};
-    }
-    counts_.moves += changes.size();
-    for (const place::MappingChange& change : changes) {
-      if (!follower_->moved(change)) stale_ = true;
-    }
-    // What the writer has begun and not published yet comes with the next round.
-    more = feed_->waiting() != 0 && (!knew || !changes.empty());
+  const auto news = link_->read_feed(*feed_);
+  if (!news) return std::unexpected(news.error());
+  counts_.behind += news->behind ? 1 : 0;
+  stale_ = stale_ || news->behind;
+  counts_.moves += news->changes.size();
+  for (const place::MappingChange& change : news->changes) {
+    if (!follower_->moved(change)) stale_ = true;
   }
+  if (news->ended) feed_.reset();
   return {};
 }
 
@@ -277,7 +269,8 @@ const std::string& IndexController::program(std::size_t part) {
   if (!programs_.empty()) return programs_[part];
   programs_ = while_kept([this] {
     const dataplane::MapKeys keys = follower_->keys();
-    const dataplane::HintTerms hints{link_->view().id, link_->base(), link_->prefix()};
+    const dataplane::HintTerms hints{link_->view().id, link_->base(), link_->prefix(),
+                                     options_.has_card ? follower_->root() : 0};
     std::vector<dataplane::SwitchProgram> programs(1);
     if (options_.hops.empty()) {
       static_cast<void>(programs[0].add({keys, follower_->tables(), {}, hints}));

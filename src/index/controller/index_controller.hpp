@@ -44,9 +44,12 @@ class IndexController {
     /// The node's number at the switches, if a map lies on several nodes; each node has a
     /// controller.
     std::uint16_t number = 0;
-    ConnectOptions connecting{};  ///< with a secret of role admin, if the node has secrets
-    /// Keys that were read, once for each read: they replace the node's own counts. Empty: the
-    /// node's.
+    /// A third party's card serves the node's memory, and no READs by key: the last switch is to
+    /// redirect what no table has met to the tree's root.
+    bool has_card = false;
+    ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
+    /// Keys that somebody has read, as often as they are here: they count in place of what the
+    /// node has counted. Empty: that.
     std::vector<std::string> trace{};
     /// Interval between two reads of the leaves' counts.
     std::uint64_t count_every_ns = 1'000'000'000;
@@ -112,6 +115,7 @@ class IndexController {
   Result<void> open_link();
   Result<void> begin_generation();
   Result<void> end_generation_before();
+  void tell_root();
   Result<void> read_feed();
   Result<void> read_shape();
   std::vector<std::string> text_of(std::span<const dataplane::EntryChange> changes) const;
@@ -140,6 +144,7 @@ class IndexController {
   bool keeps_ = false;  // keep() runs, and waits for a switch
   /// The parts of the tables as text; empty: not made yet.
   std::vector<std::string> programs_;
+  std::uint64_t root_ = 0;  // that switches have been told; 0: none
   std::uint64_t changes_ = 0;
   std::uint64_t counted_ns_ = 0;
 };

@@ -121,6 +121,29 @@ Result<place::FeedCursor> IndexLink::follow() {
   return place::FeedCursor::create(*place, *view_);
 }
 
+// What is told stands before a tree that is read afterwards.
+Result<IndexLink::FeedNews> IndexLink::read_feed(place::FeedCursor& feed) {
+  const auto landing = std::make_unique<place::FeedCursor::Landing>();
+  FeedNews news;
+  bool more = true;
+  while (more) {
+    const bool knew = feed.entries_bytes() != 0;
+    const place::RegionSource::Want wanted[] = {
+        {feed.header_offset(), landing->header},
+        {feed.entries_offset(), std::span(landing->entries).first(feed.entries_bytes())}};
+    if (const auto come = read(wanted); !come) return std::unexpected(come.error());
+    const std::size_t before = news.changes.size();
+    switch (feed.take(*landing, news.changes)) {
+      case place::FeedCursor::Came::entries: break;
+      case place::FeedCursor::Came::behind: news.behind = true; break;
+      case place::FeedCursor::Came::ended: news.ended = true; return news;
+    }
+    // What the writer has begun and not published yet comes with the next time.
+    more = feed.waiting() != 0 && (!knew || news.changes.size() != before);
+  }
+  return news;
+}
+
 Result<place::LeafCounts> IndexLink::read_counts() {
   Reply answer;
   const auto counted = ask(requests_, map_calls::CountLeaves{view_->id, 0}, answer);

@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "channel/rings/node_address.hpp"
 #include "channel/rings/remote_pipeline.hpp"
@@ -45,8 +46,16 @@ class IndexLink final : public place::RegionSource {
   /// Has the node write the map's mapping feed for as long as the lease is valid, and returns a
   /// cursor to it. Errors: unsupported (the node has none), and those of feed_open; corrupt.
   Result<place::FeedCursor> follow();
-  /// Renews the lease if it is due; call at least three times a second. Errors: connection_lost
-  /// (the lease is lost, or the node is gone), and then the link has ended.
+  /// What a feed has told since it was read last: all of it that is there.
+  struct FeedNews {
+    std::vector<place::MappingChange> changes;
+    bool behind = false;  // others are missing
+    bool ended = false;   // there is no such feed any more
+  };
+  /// Errors: connection_lost.
+  Result<FeedNews> read_feed(place::FeedCursor& feed);
+  /// Renews the lease where it is due; to be called at least three times a second. Errors:
+  /// connection_lost (the lease is lost, or the node is gone), and then it is over.
   Result<void> keep();
   /// Takes another redirect key, which keys() and base() return from now on; the previous one stays
   /// valid until the next call, or end_generations_before(). Errors: connection_lost; those of

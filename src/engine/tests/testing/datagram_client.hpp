@@ -87,15 +87,17 @@ class DatagramClient {
 
   [[nodiscard]] std::string made(wire::DatagramKind kind, std::uint64_t said_number,
                                  std::string_view text, std::uint32_t map = 0,
-                                 std::uint64_t hint = 0) const {
+                                 std::uint64_t hint = 0, std::uint32_t limit = 0,
+                                 std::size_t high_bytes = 0) const {
     wire::DatagramRequest header{};
     header.magic = wire::kDatagramMagic;
     header.version = wire::kDatagramVersion;
     header.kind = static_cast<std::uint8_t>(kind);
-    header.key_bytes = static_cast<std::uint16_t>(text.size());
+    header.key_bytes = static_cast<std::uint16_t>(text.size() - high_bytes);
     header.session = session;
     header.number = said_number;
     header.map = map;
+    header.limit = limit;
     header.hint = hint;
     std::string bytes(sizeof header, '\0');
     std::memcpy(bytes.data(), &header, sizeof header);
@@ -113,6 +115,14 @@ class DatagramClient {
   }
   [[nodiscard]] std::string get(std::string_view item, std::uint64_t hint = 0) {
     return made(wire::DatagramKind::get, ++number, item, node_.node.map(), hint);
+  }
+  [[nodiscard]] std::string floor(std::string_view item, std::uint64_t hint = 0) {
+    return made(wire::DatagramKind::floor, ++number, item, node_.node.map(), hint);
+  }
+  [[nodiscard]] std::string scan(const std::string& low, const std::string& high,
+                                 std::uint32_t limit, std::uint64_t hint = 0) {
+    return made(wire::DatagramKind::scan, ++number, low + high, node_.node.map(), hint, limit,
+                high.size());
   }
 
   /// The reply in `sent`, if it is one reply of this session to that address, with a valid tag.

@@ -8,6 +8,7 @@
 #include "base/clock.hpp"
 #include "channel/rings/typed_call.hpp"
 #include "crypto/datagram_tag.hpp"
+#include "wire/items.hpp"
 #include "wire/session_calls.hpp"
 
 namespace espalier::client {
@@ -44,30 +45,72 @@ Result<void> DatagramCaller::open(RemoteRequests& requests, NodeConnection& conn
   return {};
 }
 
+bool DatagramCaller::serves(const Request& read) {
+  if (read.key.size() + read.high.size() > wire::kDatagramKeyBytesMax) return false;
+  switch (read.op) {
+    case Op::get:
+    case Op::floor: return !read.key.empty() && read.high.empty();
+    case Op::scan: return read.limit != 0 && read.limit <= wire::kDatagramItemsMax;
+    default: return false;
+  }
+}
+
 bool DatagramCaller::run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
-                         const Request& get, Handler& handler) {
-  if (get.key.empty() || get.key.size() > wire::kDatagramKeyBytesMax) return false;
+                         const Request& read, Handler& handler) {
   if (!is_ready(requests, connection)) {
     ++traffic_.by_rings;
     return false;
   }
-  const auto reply = gets_->get(map, get.key);
-  if (!reply) proved_ = false;  // its address, as the node sees it, may have changed
-  const auto status =
-      reply ? static_cast<wire::DatagramStatus>(reply->header.status) : wire::DatagramStatus{};
-  if (status != wire::DatagramStatus::found && status != wire::DatagramStatus::absent) {
+  DatagramGets::Asked asked{.map = map, .key = read.key, .high = read.high};
+  if (read.op == Op::floor) asked.kind = wire::DatagramKind::floor;
+  if (read.op == Op::scan) {
+    asked.kind = wire::DatagramKind::scan;
+    asked.limit = read.limit;
+  }
+  const auto reply = gets_->read(asked);
+  if (!reply) proved_ = false;  // it may have another address by now, as others see it
+  if (!reply || !answer(read, *reply, handler)) {
     ++traffic_.by_rings;
     return false;
   }
   ++traffic_.reads;
+  return true;
+}
+
+// Returns false, and tells nothing, where the reply is none to this.
+bool DatagramCaller::answer(const Request& read, const wire::TakenReply& reply, Handler& handler) {
+  const auto status = static_cast<wire::DatagramStatus>(reply.header.status);
+  const bool found = status == wire::DatagramStatus::found;
+  if (!found && status != wire::DatagramStatus::absent) return false;
   Completion completion;
-  completion.tag = get.tag;
-  completion.op = get.op;
+  completion.tag = read.tag;
+  completion.op = read.op;
   completion.ok = true;
-  completion.found = status == wire::DatagramStatus::found;
-  completion.version = reply->header.item_version;
-  completion.read_version = reply->header.read_version;
-  completion.value = reply->payload;
+  completion.read_version = reply.header.read_version;
+  if (read.op == Op::get) {
+    completion.found = found;
+    completion.version = reply.header.item_version;
+    completion.value = reply.payload;
+    handler.done(completion);
+    return true;
+  }
+  items_.clear();
+  std::string_view payload = reply.payload;
+  for (Item item; !payload.empty(); items_.push_back(item)) {
+    if (!wire::take_item(payload, item)) return false;
+  }
+  if (read.op == Op::floor) {
+    if (items_.size() != (found ? 1 : 0)) return false;
+    completion.found = found;
+    if (found) {
+      completion.key = items_.front().key;
+      completion.value = items_.front().value;
+      completion.version = items_.front().version;
+    }
+  } else {
+    completion.items = items_.size();
+    if (!items_.empty()) static_cast<void>(handler.items(read.tag, items_));
+  }
   handler.done(completion);
   return true;
 }

@@ -27,39 +27,35 @@ DatagramGets::DatagramGets(DatagramWire& wire, std::uint64_t session,
 
 bool DatagramGets::prove() {
   constexpr char kZeros[wire::kChallengeBytes]{};
-  const auto challenge =
-      ask(DatagramKind::hello, {kZeros, sizeof kZeros}, DatagramKind::challenge, 0, 0);
+  const auto challenge = ask({.kind = DatagramKind::hello, .key = {kZeros, sizeof kZeros}},
+                             DatagramKind::challenge);
   if (!challenge) return false;
   const std::string said(challenge->payload);
-  return ask(DatagramKind::proof, said, DatagramKind::proved, 0, 0).has_value();
+  return ask({.kind = DatagramKind::proof, .key = said}, DatagramKind::proved).has_value();
 }
 
-std::optional<wire::TakenReply> DatagramGets::get(std::uint32_t map, std::string_view key,
-                                                  std::uint64_t hint) {
-  return ask(DatagramKind::get, key, DatagramKind::answer, map, hint);
-}
-
-// A hello or a proof that arrived is not accepted again, since its number is not new: each
-// transmission is built anew.
-std::optional<wire::TakenReply> DatagramGets::ask(DatagramKind kind, std::string_view text,
-                                                  DatagramKind answer, std::uint32_t map,
-                                                  std::uint64_t hint) {
-  ESPALIER_ASSERT(!text.empty() && text.size() <= wire::kDatagramKeyBytesMax);
+// A hello or a proof that was heard is taken no more, for its number is not new: each is sent anew.
+std::optional<wire::TakenReply> DatagramGets::ask(const Asked& asked, DatagramKind answer) {
+  const std::size_t text_bytes = asked.key.size() + asked.high.size();
+  ESPALIER_ASSERT(text_bytes <= wire::kDatagramKeyBytesMax);
   wire::DatagramRequest header{};
   header.magic = wire::kDatagramMagic;
   header.version = wire::kDatagramVersion;
-  header.kind = static_cast<std::uint8_t>(kind);
-  header.key_bytes = static_cast<std::uint16_t>(text.size());
+  header.kind = static_cast<std::uint8_t>(asked.kind);
+  header.key_bytes = static_cast<std::uint16_t>(asked.key.size());
   header.session = session_;
-  header.map = map;
-  header.hint = hint;
-  const auto bytes = std::span(request_).first(sizeof header + text.size());
+  header.map = asked.map;
+  header.limit = asked.limit;
+  header.hint = asked.hint;
+  const auto bytes = std::span(request_).first(sizeof header + text_bytes);
   for (int i = 0; i < kSends; ++i) {
-    const bool is_new = i == 0 || kind != DatagramKind::get;
+    const bool is_new = i == 0 || !wire::reads_items(asked.kind);
     if (is_new) {
       header.number = ++number_;
       std::memcpy(bytes.data(), &header, sizeof header);
-      std::ranges::copy(std::as_bytes(std::span(text)), bytes.begin() + sizeof header);
+      const auto behind = std::ranges::copy(std::as_bytes(std::span(asked.key)),
+                                            bytes.begin() + sizeof header);
+      std::ranges::copy(std::as_bytes(std::span(asked.high)), behind.out);
       if (!crypto::sign_request(*key_, bytes)) return std::nullopt;
     }
     const std::uint64_t sent_ns = wire_.now_ns();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client side of a datagram session (wire/datagram.hpp): validates the client's address, then
-// gets one item at a time.
+// The client's side of a session of datagrams (wire/datagram.hpp): it proves the address that it
+// asks from, and asks for one item, or a few, at a time.
 //
 // Invariants
 // - It accepts an answer only with a valid tag and the number of the last request: so none that was
@@ -47,17 +47,28 @@ class DatagramGets {
   /// Validates the address that the wire sends from. Cost: two round trips. Returns false if the
   /// node does not answer.
   [[nodiscard]] bool prove();
-  /// The node's reply for a key; its payload is valid until the next call. Nothing: no answer
-  /// arrived. Requires: a key of 1 to kDatagramKeyBytesMax bytes.
-  /// Cost: one round trip.
-  [[nodiscard]] std::optional<wire::TakenReply> get(std::uint32_t map, std::string_view key,
-                                                    std::uint64_t hint = 0);
+  /// What is asked of a map: a get, a floor, or a scan with its end and its limit.
+  struct Asked {
+    wire::DatagramKind kind = wire::DatagramKind::get;
+    std::uint32_t map = 0;
+    std::string_view key;
+    std::string_view high{};
+    std::uint32_t limit = 0;
+    std::uint64_t hint = 0;
+  };
+  /// What the node says of it; what the payload points to stays until the next call. Nothing: no
+  /// answer has come, and nothing is known. Requires: what read_datagram_request() takes. Cost: one
+  /// round trip.
+  [[nodiscard]] std::optional<wire::TakenReply> read(const Asked& asked) {
+    return ask(asked, wire::DatagramKind::answer);
+  }
+  [[nodiscard]] std::optional<wire::TakenReply> get(std::uint32_t map, std::string_view key) {
+    return read({.map = map, .key = key});
+  }
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
  private:
-  [[nodiscard]] std::optional<wire::TakenReply> ask(wire::DatagramKind kind, std::string_view text,
-                                                    wire::DatagramKind answer, std::uint32_t map,
-                                                    std::uint64_t hint);
+  [[nodiscard]] std::optional<wire::TakenReply> ask(const Asked& asked, wire::DatagramKind answer);
   [[nodiscard]] std::optional<wire::TakenReply> await(wire::DatagramKind answer,
                                                       std::uint64_t until_ns);
   [[nodiscard]] bool is_believed(const wire::TakenReply& reply,

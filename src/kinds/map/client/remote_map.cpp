@@ -82,7 +82,7 @@ Result<void> RemoteMap::run(const Request& request, Handler& handler) {
     if (!done) return std::unexpected(done.error());
     if (*done) return {};
   }
-  if (request.op == Op::get && sessions_->asks_by_datagrams() && options_.versions) {
+  if (sessions_->asks_by_datagrams() && options_.versions && DatagramCaller::serves(request)) {
     RemoteSession& by = **session;
     auto& datagrams = by.parts.of<DatagramCaller>();
     const tree::WalkTraffic before = datagrams.traffic();

@@ -214,7 +214,8 @@ inline bool HostExecutor<A>::answer_group(std::span<GroupSlot> slots) {
 template <Access A>
 void HostExecutor<A>::end(Group& group) {
   group.count = 0;
-  group.hinted = false;
+  if (std::exchange(group.hinted, false)) [[unlikely]]
+    place_.publish_hints();  // those that have led astray
   guard_.end(group.tick);
   if (!waiting_.empty()) answer_released_writes();
   if (wrote_) place_.ended_write();
@@ -344,8 +345,16 @@ void HostExecutor<A>::go_alone(GroupSlot& slot) {
 
 template <Access A>
 void HostExecutor<A>::find_anew(GroupSlot& slot) {
+  const std::uint64_t before = wrong_choices_;
   note_choice(slot, slot.ref);
+  if (wrong_choices_ != before) count_if_astray(slot);
   slot.ref = walk_to_leaf(slot, slot.ref);
+}
+
+// Once for each hint.
+template <Access A>
+void HostExecutor<A>::count_if_astray(GroupSlot& slot) {
+  if (std::exchange(slot.hint, {})) place_.count_astray();
 }
 
 template <Access A>
@@ -363,6 +372,7 @@ inline bool HostExecutor<A>::is_proven(GroupSlot& slot) {
     return true;
   if (NodeView(map_.at(slot.ref.offset()), map_.geometry).covers(slot.key)) return true;
   ++wrong_choices_;
+  count_if_astray(slot);
   slot.ref = {};
   slot.entry = 0;
   slot.arriving = true;

@@ -149,6 +149,7 @@ class HostExecutor {
   [[gnu::noinline]] void go_alone(GroupSlot& slot);
   void find_anew(GroupSlot& slot);
   void note_choice(const Cursor& cursor, wire::Ref chosen);
+  void count_if_astray(GroupSlot& slot);
   [[nodiscard]] bool is_proven(GroupSlot& slot);
   void arrive_at_leaf(GroupSlot& slot);
   template <class Kit>

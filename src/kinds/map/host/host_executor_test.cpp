@@ -264,6 +264,22 @@ TEST_F(HintedReads, HintsOfOtherNodesCostTimeAlone) {
   EXPECT_LT(counted()[0], 100u) << "few of so many name a node by chance";
 }
 
+// As switches write them. What has another node's place now leads to that, and costs time alone.
+TEST_F(HintedReads, HintsWithoutAGenerationNameWhateverNodeIsThere) {
+  const auto place_of = [](wire::Ref node) { return wire::Ref::make(node.offset(), 0); };
+  const std::uint64_t astray = map().hints.astray.sum();
+  read_all([&](int i) { return place_of(leaf_of(i)); });
+  EXPECT_EQ(counted(), (HintsCounted{400, 0, 0}));
+  EXPECT_EQ(map().hints.astray.sum(), astray);
+  const wire::Ref first = place_of(leaf_of(0));
+  read_all([&](int) { return first; });
+  EXPECT_EQ(counted(), (HintsCounted{400, 0, 0}));
+  EXPECT_GT(map().hints.astray.sum(), astray + 150) << "few keys are in the first leaf";
+  // No node begins there.
+  read_all([&](int i) { return wire::Ref::make(leaf_of(i).offset() + (64 << 20), 0); });
+  EXPECT_EQ(counted()[0] + counted()[1], 0u);
+}
+
 // Leaves move at each merge of their logs: their old references lead to where they are now, as long
 // as a reader keeps the old ones from being used for something else.
 TEST_F(HintedReads, WhatHasMovedIsEnteredWhereItIs) {

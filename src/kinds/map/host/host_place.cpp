@@ -28,11 +28,11 @@ void report(const WriteOutcome& outcome, Completion& answer) {
 }
 
 std::uint64_t HostPlaceBase::entry_of(wire::Ref hint) const {
-  if (!map_.store.pool.is_buffer_begin(hint.offset(), memory::BufferKind::node,
-                                       hint.generation())) {
-    return 0;
-  }
-  // If the node is freed concurrently, its LID may be another node's, which is as good a hint.
+  const std::uint32_t in_use =
+      map_.store.pool.generation_in_use(hint.offset(), memory::BufferKind::node) &
+      wire::kGenerationMask;
+  if (in_use == 0 || (hint.generation() != 0 && hint.generation() != in_use)) return 0;
+  // Of a node that is released at this moment its LID may be another's, whose node is no worse.
   const NodeView node = map_.view(hint);
   return node.map_id() == map_.id ? map_.entry_offset(node.lid()) : 0;
 }
@@ -40,8 +40,9 @@ std::uint64_t HostPlaceBase::entry_of(wire::Ref hint) const {
 wire::Ref HostPlaceBase::node_of(wire::Ref hint, std::uint64_t entry) {
   if (planted(Bug::hint_not_checked)) return hint;
   const wire::Ref now = entry != 0 ? map_.ref_at(entry) : wire::Ref{};
-  // A split node stays in the table until it is free, and names its successor.
-  const bool as_it_was = now == hint && map_.view(now).superseded() == wire::kLive;
+  const bool there = now == hint || (hint.generation() == 0 && now.offset() == hint.offset());
+  // A node that was split keeps its place in the table until it is free, and names its successor.
+  const bool as_it_was = now && there && map_.view(now).superseded() == wire::kLive;
   ++(!now ? hints_.refused : as_it_was ? hints_.admitted : hints_.moved);
   return now;
 }
@@ -51,6 +52,7 @@ void HostPlaceBase::publish_hints() {
   if (counts.admitted != 0) map_.hints.admitted.add(context_.index, counts.admitted);
   if (counts.moved != 0) map_.hints.moved.add(context_.index, counts.moved);
   if (counts.refused != 0) map_.hints.refused.add(context_.index, counts.refused);
+  if (counts.astray != 0) map_.hints.astray.add(context_.index, counts.astray);
 }
 
 Result<void> HostPlaceBase::begin_write(Lane& lane) {

@@ -36,15 +36,19 @@ class HostPlaceBase {
   [[nodiscard]] ThreadContext& context() { return context_; }
   [[nodiscard]] MapCore& map() { return map_; }
 
-  // Resolves an untrusted hint to the current buffer of the node that it names. In two steps,
-  // between which other requests may run; both under the guard.
-  /// Address of the node's page-table entry; 0: the hint names no node of this map, or none any
-  /// more. The pool's own table decides whether a node's buffer in use under this generation begins
-  /// there; the bytes there are not trusted before, since they may lie in a client's value.
+  // Where a hint, which may come from anywhere, leads: to the node that the page table has now for
+  // the node that it names. In two halves, between which others may have their turn; both under the
+  // guard.
+  /// Where the page table names it; 0: it names none of this map, or none any more. The pool's own
+  /// table says whether a node's buffer in use under this generation begins there: what the bytes
+  /// say is not believed before, for they may lie in a client's value. Generation 0 stands for
+  /// whatever node begins there: switches know addresses alone (docs/formats/datagram.md).
   [[nodiscard]] std::uint64_t entry_of(wire::Ref hint) const;
   /// The node in that entry. Counts the outcome, for publish_hints().
   /// Requires: `entry` is the result of entry_of() for the hint.
   [[nodiscard]] wire::Ref node_of(wire::Ref hint, std::uint64_t entry);
+  /// A hint has led to a node of other keys, which had the named one's place, or none of the key's.
+  void count_astray() { ++hints_.astray; }
   void publish_hints();
   /// Both steps.
   [[nodiscard]] wire::Ref enter_at(wire::Ref hint) {
@@ -94,6 +98,7 @@ class HostPlaceBase {
     std::int64_t admitted = 0;
     std::int64_t moved = 0;
     std::int64_t refused = 0;
+    std::int64_t astray = 0;
   };
   HintCounts hints_;
   bool before_release_ = false;

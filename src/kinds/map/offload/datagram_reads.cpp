@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/bytes.hpp"
 #include "catalog/catalog.hpp"
 #include "crypto/datagram_tag.hpp"
 #include "crypto/hmac.hpp"
@@ -18,7 +19,6 @@
 #include "engine/services.hpp"
 #include "engine/serving_gate.hpp"
 #include "kinds/map/format/shard.hpp"
-#include "store/store_core.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::offload {
@@ -40,6 +40,21 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
+/// A scan of so many items counts as a get more.
+constexpr std::uint32_t kItemsOfAGet = 8;
+
+wire::DatagramKind kind_of(const wire::TakenRequest& get) {
+  return static_cast<wire::DatagramKind>(get.header.kind);
+}
+
+Op op_of(const wire::TakenRequest& get) {
+  switch (kind_of(get)) {
+    case wire::DatagramKind::floor: return Op::floor;
+    case wire::DatagramKind::scan: return Op::scan;
+    default: return Op::get;
+  }
+}
+
 }  // namespace
 
 DatagramReads::DatagramReads(Services& services, DatagramSessions& sessions, std::uint32_t shard)
@@ -47,10 +62,13 @@ DatagramReads::DatagramReads(Services& services, DatagramSessions& sessions, std
       sessions_(sessions),
       gate_(services.parts.find<ServingGate>()),
       get_offload_(services.offloads[static_cast<std::uint8_t>(wire::OffloadId::get)]),
+      floor_offload_(services.offloads[static_cast<std::uint8_t>(wire::OffloadId::floor)]),
+      scan_offload_(services.offloads[static_cast<std::uint8_t>(wire::OffloadId::scan)]),
       maps_(services, shard),
       gets_(kGets),
       replies_(2 * kGets) {
-  ESPALIER_ASSERT(get_offload_ != nullptr && !services.at_device);
+  ESPALIER_ASSERT(get_offload_ != nullptr && floor_offload_ != nullptr && scan_offload_ != nullptr);
+  ESPALIER_ASSERT(!services.at_device);
   for (std::uint32_t i = 0; i < kGets; ++i) free_gets_.push_back(i);
 }
 
@@ -110,39 +128,40 @@ bool DatagramReads::prove(DatagramSession& session, const wire::TakenRequest& pr
 ServedMap* DatagramReads::map_of(DatagramSession& session, const wire::TakenRequest& get,
                                  const DatagramSource& from) {
   const std::uint32_t number = get.header.map;
-  if (const auto why = session.access.denied(*get_offload_, get.key, number, services_.catalog())) {
-    refuse_access(session, number, from, *why);
+  const Offload& offload = offload_of(get);
+  if (const auto why = session.access.denied(offload, get.key, number, services_.catalog())) {
+    refuse_access(session, get, from, *why);
     return nullptr;
   }
   ServedMap* const map = maps_.find(number);
   // Without versions a read may see unreleased state, and rings would delay such an answer.
   if (map == nullptr || !map->keeps_versions()) return nullptr;
-  if (map->shard != nullptr && !map->shard->bounds(map->shard->own).has(get.key)) return nullptr;
-  return map;
+  if (map->shard == nullptr) return map;
+  const wire::KeyBounds own = map->shard->bounds(map->shard->own);
+  const bool scans = kind_of(get) == wire::DatagramKind::scan;
+  return (scans ? own.has_range(get.key, get.high) : own.has(get.key)) ? map : nullptr;
 }
 
-// Switches know where nodes begin, but no generations. The node there is checked like that of any
-// hint.
-wire::Ref DatagramReads::hint_of(const wire::DatagramRequest& get) const {
-  const wire::Ref hint{get.hint};
-  if (!hint || hint.generation() != 0) return hint;
-  const memory::BufferPool& pool = services_.store.pool;
-  return wire::Ref::make(hint.offset(),
-                         pool.generation_in_use(hint.offset(), memory::BufferKind::node));
+const Offload& DatagramReads::offload_of(const wire::TakenRequest& get) const {
+  switch (kind_of(get)) {
+    case wire::DatagramKind::floor: return *floor_offload_;
+    case wire::DatagramKind::scan: return *scan_offload_;
+    default: return *get_offload_;
+  }
 }
 
-// As for a request by rings: a refused client need not ask there.
-void DatagramReads::refuse_access(const DatagramSession& session, std::uint32_t map,
+// As of a request by rings: whoever is refused here need not ask there.
+void DatagramReads::refuse_access(const DatagramSession& session, const wire::TakenRequest& get,
                                   const DatagramSource& from, const Error& why) noexcept {
   services_.denied.fetch_add(1, std::memory_order_relaxed);
   services_.audit.refused(session.account->name, [&] {
     AuditRecord record;
-    record.act = get_offload_->name;
+    record.act = offload_of(get).name;
     record.name = session.access.who();
     record.role = session.access.role();
     record.address = "datagram " + fabric::roce::to_text(from);
-    const auto entry = services_.catalog().find_any(map);
-    record.object = entry != nullptr ? entry->name : "#" + std::to_string(map);
+    const auto entry = services_.catalog().find_any(get.header.map);
+    record.object = entry != nullptr ? entry->name : "#" + std::to_string(get.header.map);
     record.outcome = why;
     return record;
   });
@@ -153,7 +172,7 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   const bool proved = session->has_proved && session->source == from;
   if (!proved && !planted(Bug::datagram_to_unproved)) return false;
   if (free_gets_.empty() || !session->taken.take(get.header.number)) return false;
-  if (!within_rate(session->share->gets)) return false;
+  if (!within_rate(session->share->gets, 1 + get.header.limit / kItemsOfAGet)) return false;
   ServedMap* const map = map_of(*session, get, from);
   if (map == nullptr) return send_to_rings(*session, get.header.number, from);
   const std::uint32_t place = free_gets_.back();
@@ -163,13 +182,18 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   begun.asked = get.header;
   begun.from = from;
   begun.map = map;
-  std::ranges::copy(get.key, begun.key.begin());
+  const auto end_of_key = std::ranges::copy(get.key, begun.key.begin()).out;
+  std::ranges::copy(get.high, end_of_key);
   ++map->users;
-  begun.walk.op = Op::get;
+  begun.walk.op = op_of(get);
   begun.walk.tag = place;
   begun.walk.key = {begun.key.data(), get.key.size()};
+  begun.walk.high = {begun.key.data() + get.key.size(), get.high.size()};
+  begun.walk.limit = get.header.limit;
+  begun.item_bytes = 0;
+  begun.too_long = false;
   try {
-    map->submit(begun.walk, *this, hint_of(get.header));
+    map->submit(begun.walk, *this, wire::Ref{get.header.hint});
     maps_.begin_walks(*map);
   } catch (const std::bad_alloc&) {
     if (begun.session == nullptr) return true;  // it was answered inline
@@ -181,8 +205,29 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   return true;
 }
 
+bool DatagramReads::items(std::uint64_t tag, std::span<const Item> items) {
+  return std::ranges::all_of(items, [&](const Item& item) { return append(gets_[tag], item); });
+}
+
+// Returns false, and the rings are to be asked, where there is no room.
+bool DatagramReads::append(Get& to, const Item& item) {
+  const auto header = wire::item_header(item.version, item.key.size(), item.value.size());
+  const std::size_t bytes = sizeof header + item.key.size() + item.value.size();
+  to.too_long = to.too_long || bytes > to.items.size() - to.item_bytes;
+  if (to.too_long) return false;
+  auto into = to.items.begin() + static_cast<std::ptrdiff_t>(to.item_bytes);
+  for (const auto part : {base::bytes_of(header), item.key, item.value}) {
+    into = std::ranges::copy(bytes_of(part), into).out;
+  }
+  to.item_bytes += bytes;
+  return true;
+}
+
 void DatagramReads::done(const Completion& found) {
   Get& get = gets_[found.tag];
+  if (get.walk.op == Op::floor && found.ok && found.found) {
+    static_cast<void>(append(get, {found.key, found.value, found.version}));
+  }
   const auto session = std::exchange(get.session, nullptr);
   answer(*session, get, found);
   --get.map->users;
@@ -195,16 +240,20 @@ void DatagramReads::answer(const DatagramSession& session, const Get& get,
   if (session.over.load(std::memory_order_acquire) || (gate_ != nullptr && !gate_->is_open())) {
     return count_drop();
   }
-  if (!found.ok || found.value.size() > wire::kDatagramValueBytesMax) {
+  const bool is_get = get.walk.op == Op::get;
+  const bool fits = is_get ? found.value.size() <= wire::kDatagramValueBytesMax : !get.too_long;
+  if (!found.ok || !fits) {
     if (!send_to_rings(session, get.asked.number, get.from)) count_drop();
     return;
   }
+  const bool any = is_get ? found.found : get.item_bytes != 0;
   auto header = reply_of(session, get.asked.number, wire::DatagramKind::answer,
-                         found.found ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
-  header.item_version = found.found ? found.version : 0;
+                         any ? wire::DatagramStatus::found : wire::DatagramStatus::absent);
+  header.item_version = is_get && any ? found.version : 0;
   header.read_version = found.read_version;
-  const auto value = found.found ? bytes_of(found.value) : std::span<const std::byte>();
-  if (!send(session, get.from, header, value)) return count_drop();
+  std::span<const std::byte> payload = std::span(get.items).first(get.item_bytes);
+  if (is_get && any) payload = bytes_of(found.value);
+  if (!send(session, get.from, header, payload)) return count_drop();
   sessions_.counts.answered.fetch_add(1, std::memory_order_relaxed);
 }
 
@@ -235,8 +284,8 @@ bool DatagramReads::may_hello(DatagramSession& session) {
   return within_rate(session.hellos) && within_rate(session.share->hellos);
 }
 
-bool DatagramReads::within_rate(DatagramRate& rate) {
-  if (rate.take(now_ns_)) return true;
+bool DatagramReads::within_rate(DatagramRate& rate, std::uint64_t times) {
+  if (rate.take(now_ns_, times)) return true;
   sessions_.counts.limited.fetch_add(1, std::memory_order_relaxed);
   return false;
 }

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves gets of maps that arrive as datagrams (wire/datagram.hpp): validates them, reads, and
-// prepares replies. Independent of sockets.
+// Gets, floors and short scans of maps that come as datagrams (wire/datagram.hpp): what is taken,
+// what is read, and what is sent to whom. Of sockets it knows nothing. What is said of gets holds
+// of the others.
 //
-// Invariants
-// - A datagram without the valid tag of an existing session causes no reply, and no answer goes to
-//   an address that the session has not proved.
-// - No answer is given that the same get by rings would not get: what a role or a name forbids,
-//   another node's keys, maps without versions and long values are redirected to the rings.
+// What never happens
+// - Nothing is sent for a datagram whose tag is not that of a session that is there, and no answer
+//   goes to an address that the session has not proved.
+// - No answer is given that the same get by rings would not be given: what a role or a name
+//   forbids, another node's keys, maps without versions, long values and items that do not fit
+//   together are sent to the rings.
 //
 // Thread: one at a time.
 #pragma once
@@ -57,17 +59,22 @@ class DatagramReads final : private Handler {
   void maintain() { maps_.let_go_of_dropped(); }
 
  private:
-  /// A get in flight, and what its walk points to.
+  /// A get, a floor or a scan in flight; what its walk points to.
   struct Get {
     std::shared_ptr<DatagramSession> session;
     wire::DatagramRequest asked;
     DatagramSource from;
     ServedMap* map = nullptr;
     espalier::Request walk;
-    std::array<char, wire::kDatagramKeyBytesMax> key;
+    std::array<char, wire::kDatagramKeyBytesMax> key;  // and the end of a scan
+    std::size_t item_bytes = 0;
+    bool too_long = false;  // its items do not fit
+    std::array<std::byte, wire::kDatagramValueBytesMax> items;
   };
 
   void done(const Completion& found) override;
+  bool items(std::uint64_t tag, std::span<const Item> items) override;
+  static bool append(Get& to, const Item& item);
   [[nodiscard]] bool take_checked(const std::shared_ptr<DatagramSession>& session,
                                   const wire::TakenRequest& request, const DatagramSource& from);
   [[nodiscard]] bool challenge(DatagramSession& session, const wire::DatagramRequest& hello,
@@ -78,22 +85,24 @@ class DatagramReads final : private Handler {
                                const wire::TakenRequest& get, const DatagramSource& from);
   [[nodiscard]] ServedMap* map_of(DatagramSession& session, const wire::TakenRequest& get,
                                   const DatagramSource& from);
-  [[nodiscard]] wire::Ref hint_of(const wire::DatagramRequest& get) const;
-  void refuse_access(const DatagramSession& session, std::uint32_t map, const DatagramSource& from,
-                     const Error& why) noexcept;
+  [[nodiscard]] const Offload& offload_of(const wire::TakenRequest& get) const;
+  void refuse_access(const DatagramSession& session, const wire::TakenRequest& get,
+                     const DatagramSource& from, const Error& why) noexcept;
   [[nodiscard]] bool send(const DatagramSession& session, const DatagramSource& to,
                           const wire::DatagramReply& header, std::span<const std::byte> payload);
   void answer(const DatagramSession& session, const Get& get, const Completion& found);
   [[nodiscard]] bool send_to_rings(const DatagramSession& session, std::uint64_t number,
                                    const DatagramSource& to);
   [[nodiscard]] bool may_hello(DatagramSession& session);
-  [[nodiscard]] bool within_rate(DatagramRate& rate);
+  [[nodiscard]] bool within_rate(DatagramRate& rate, std::uint64_t times = 1);
   void count_drop();
 
   Services& services_;
   DatagramSessions& sessions_;
   const ServingGate* const gate_;  // null: the node is in no chain
   const Offload* const get_offload_;
+  const Offload* const floor_offload_;
+  const Offload* const scan_offload_;
   MapTable maps_;
   std::vector<Get> gets_;
   std::vector<std::uint32_t> free_gets_;

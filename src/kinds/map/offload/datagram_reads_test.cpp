@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -16,6 +17,7 @@
 #include "engine/serving_gate.hpp"
 #include "engine/tests/testing/datagram_client.hpp"
 #include "kinds/map/walk/next_step.hpp"
+#include "wire/items.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -64,6 +66,74 @@ TEST_F(Proved, GetsAreThoseOfTheMap) {
   EXPECT_EQ(node_.dropped(), 0u);
 }
 
+using DatagramItems = std::vector<std::pair<std::string, std::string>>;
+
+DatagramItems datagram_items(std::string_view payload) {
+  DatagramItems items;
+  Item item;
+  while (wire::take_item(payload, item)) items.emplace_back(item.key, item.value);
+  EXPECT_EQ(payload, "");
+  return items;
+}
+
+TEST_F(Proved, FloorsAndScansAreThoseOfTheMap) {
+  base::Random random(base::seed_from_environment(4502));
+  std::map<std::string, std::string> model;
+  const auto any_key = [&] { return "key " + std::to_string(100 + random.below(300)); };
+  for (int i = 0; i < 1000; ++i) {
+    if (random.below(2) == 0) {
+      const std::string written = any_key();
+      model[written] = std::to_string(i);
+      node_.put(written, model[written]);
+    }
+    const std::uint64_t hint = random.below(2) == 0 ? 0 : random();
+    const std::string key = any_key();
+    DatagramItems expected;
+    std::string asked;
+    if (random.below(2) == 0) {
+      const auto above = model.upper_bound(key);
+      if (above != model.begin()) expected.push_back(*std::prev(above));
+      asked = client_.floor(key, hint);
+    } else {
+      const std::string high = random.below(2) == 0 ? "" : any_key();
+      const auto limit = static_cast<std::uint32_t>(1 + random.below(20));
+      for (auto at = model.lower_bound(key); at != model.end() && expected.size() < limit; ++at) {
+        if (!high.empty() && at->first >= high) break;
+        expected.push_back(*at);
+      }
+      asked = client_.scan(key, high, limit, hint);
+    }
+    ASSERT_EQ(client_.ask(asked, kHere),
+              expected.empty() ? DatagramStatus::absent : DatagramStatus::found);
+    ASSERT_EQ(datagram_items(client_.value), expected) << i;
+  }
+}
+
+TEST_F(Proved, ItemsThatDoNotFitTogetherAreForTheRings) {
+  for (int i = 0; i < 5; ++i) node_.put("k" + std::to_string(i), std::string(300, 'v'));
+  EXPECT_EQ(client_.ask(client_.scan("k", "l", 4), kHere), DatagramStatus::found);
+  EXPECT_EQ(datagram_items(client_.value).size(), 4u);
+  EXPECT_EQ(client_.ask(client_.scan("k", "l", 5), kHere), DatagramStatus::by_ring);
+  // The place is as good as new.
+  EXPECT_EQ(client_.ask(client_.scan("k2", "k3", 5), kHere), DatagramStatus::found);
+  EXPECT_EQ(datagram_items(client_.value).size(), 1u);
+  constexpr std::size_t kFits = wire::kDatagramValueBytesMax - sizeof(wire::ItemHeader) - 1;
+  node_.put("m", std::string(kFits, 'f'));
+  node_.put("n", std::string(kFits + 1, 'l'));
+  EXPECT_EQ(client_.ask(client_.floor("m"), kHere), DatagramStatus::found);
+  EXPECT_EQ(client_.ask(client_.floor("n"), kHere), DatagramStatus::by_ring);
+}
+
+// A scan counts as several gets, by how many items it may bring.
+TEST_F(Proved, LongScansAreFewer) {
+  node_.put("a", "1");
+  node_.pace_ns = 0;
+  std::uint64_t answered = 0;
+  while (!node_.take(client_.scan("a", "", wire::kDatagramItemsMax), kHere).empty()) ++answered;
+  EXPECT_GT(answered, 0u);
+  EXPECT_LE(answered, DatagramShare::kGetsAtOnce / 8);
+}
+
 TEST_F(Proved, AHintIsTakenAsOneOfRingsIs) {
   for (int i = 0; i < 3000; ++i) node_.put("key " + std::to_string(10'000 + i), "v");
   tree::MapCore& map = node_.node.core();
@@ -79,6 +149,12 @@ TEST_F(Proved, AHintIsTakenAsOneOfRingsIs) {
   std::memcpy(bytes.data() + offsetof(wire::DatagramRequest, hint), &leaf, sizeof leaf);
   EXPECT_EQ(client_.ask(bytes, kHere), DatagramStatus::found);
   EXPECT_EQ(admitted(), before + 1);
+  // So are those of floors and scans, and what tables say, which know no generations.
+  const std::uint64_t place = wire::Ref::make(wire::Ref{leaf}.offset(), 0).bits;
+  EXPECT_EQ(client_.ask(client_.floor("key 11000", place), kHere), DatagramStatus::found);
+  EXPECT_EQ(admitted(), before + 2);
+  EXPECT_EQ(client_.ask(client_.scan("key 11000", "", 3, place), kHere), DatagramStatus::found);
+  EXPECT_EQ(admitted(), before + 3);
   // The same leaf for a key that it has not: it does not answer.
   EXPECT_EQ(client_.ask(client_.get("key 10000", leaf), kHere), DatagramStatus::found);
 }

@@ -163,9 +163,10 @@ class MapCore final : public MapView,
   mutable LeafHeat heat;
   /// Counts of hints in requests (host_place.hpp).
   struct Hints {
-    ShardedCounter admitted;  // named a current node
-    ShardedCounter moved;     // named a moved node; entered at its current buffer
-    ShardedCounter refused;   // named no node; the walk began at the root
+    ShardedCounter admitted;  // they named a node as it was
+    ShardedCounter moved;     // or one that had moved, and was entered where it was by then
+    ShardedCounter refused;   // or none: the walk began at the root
+    ShardedCounter astray;    // of the first two: the node had other keys, as groups have found
   };
   Hints hints;
 

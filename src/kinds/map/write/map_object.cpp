@@ -157,6 +157,7 @@ void MapCore::add_samples(catalog::SampleList& to) const {
   to.counter({"merges", "", "Nodes merged."}, stats.merges);
   to.counter({"hints_admitted", "", "Requests' hints that named a node as it was."},
              hints.admitted.sum());
+  to.counter({"hints_astray", "", "Hints that led to a node of other keys."}, hints.astray.sum());
   to.counter({"hints_moved", "", "Hints of nodes that had moved, entered where they were by then."},
              hints.moved.sum());
   to.counter({"hints_refused", "", "Hints that named no node: the walk began at the root."},
