@@ -100,9 +100,9 @@ class HashMap {
   [[nodiscard]] Result<bool> get(std::string_view key, std::string& value) const;
 
   /// Inserts or replaces.
-  /// Cost: 5 lines, and its partition's lock.
-  /// Errors: key_too_long, value_too_long; exhausted (too many keys share its place in the table;
-  /// only keys crafted for it do).
+  /// Cost: some 4 lines of a pair of 64 bytes, and its partition's lock.
+  /// Errors: key_too_long, value_too_long; exhausted (too many keys share its place in the table,
+  /// which keys do only where a client that reads the node's memory has crafted them).
   Result<Written> put(std::string_view key, std::string_view value);
   /// Writes only if the key is absent (see Written::applied). Cost and errors as put.
   Result<Written> insert(std::string_view key, std::string_view value);

@@ -134,8 +134,9 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     if (make_room_in(target, intent.hash.bin())) {
       return shortage.any() ? Room::lacking : Room::there;
     }
-    // A chain that is too long in a segment that is not: no split would make it shorter.
-    const bool worth = target.slots() >= kSplitSlots / 2 && target.depth() < kDepthMax;
+    // A chain that is too long in a segment that is not: no split would make it shorter. Or many
+    // keys of one prefix, for which the directory would be far longer than its segments are many.
+    const bool worth = target.slots() >= kSplitSlots / 2 && may_split(target);
     if (!worth) return Room::refused;
     lack_of_split(target, shortage);
     shortage.growth_can_wait = false;
