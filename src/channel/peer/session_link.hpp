@@ -70,6 +70,7 @@ class SessionLink final : public channel::PeerLink {
     std::uint64_t owner;
     fabric::PostEnd how;
     fabric::Status status;
+    bool is_call;
   };
   /// A post that never leaves, and how many were taken before it.
   struct NeverLeft {
