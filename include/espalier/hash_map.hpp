@@ -47,7 +47,8 @@ struct HashMapOptions {
   /// partitions of the keys, with one lock each, a power of two from 1 to 512: about so many
   /// threads can write without contention
   std::uint32_t partitions = 64;
-  /// off: writes are faster and take less memory, and all versions are 0
+  /// off: writes take no version, all versions are 0, and the map takes part in no transaction,
+  /// group or one-sided read
   bool versions = true;
   /// old versions that snapshots may hold
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;

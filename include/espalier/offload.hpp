@@ -17,9 +17,9 @@
 // Handlers run on any thread, several requests concurrently: they guard shared state. A handler
 // must not block: not on a long-held lock, nor on input, a network, a file, or another request. It
 // splits long work into steps, each of which ends with again(), so that other requests get their
-// turns, or with posts to other nodes (PeerBatch). If a handler throws std::bad_alloc, the client gets out_of_memory; if it throws anything
-// else, the client gets unsupported (detail: the call's number), with words, and the node calls
-// Offloads::threw. Effects before the exception stay.
+// turns, or with posts to other nodes (PeerBatch). If a handler throws std::bad_alloc, the client
+// gets out_of_memory; if it throws anything else, the client gets unsupported (detail: the call's
+// number), with words, and the node calls Offloads::threw. Effects before the exception stay.
 #pragma once
 
 #include <concepts>
@@ -260,8 +260,8 @@ class OffloadContext {
 };
 
 /// The posts by which a step ends: reads, writes and atomics on regions of this node's peers
-/// (peers.NAME of its configuration), and calls to them [RAMBDA §III-C]. Several peers may be mixed.
-/// The step is called again when the last has ended; no thread waits meanwhile.
+/// (peers.NAME of its configuration), and calls to them [RAMBDA §III-C]. Several peers may be
+/// mixed. The step is called again when the last has ended; no thread waits meanwhile.
 ///
 ///   PeerBatch posts(call);
 ///   posts.read("b", "words", 0, bytes_of(state.word));

@@ -106,7 +106,8 @@ Result<Reply> reply_of(const channel::PeerAnswer& answer, std::string_view paylo
 }  // namespace
 
 std::string_view ProgramPosts::Asked::payload() const {
-  return {reinterpret_cast<const char*>(bytes.data()), std::min(answer.payload_bytes, bytes.size())};
+  return {reinterpret_cast<const char*>(bytes.data()),
+          std::min(answer.payload_bytes, bytes.size())};
 }
 
 std::optional<Next> ProgramPosts::go_on(Call& call, RunningCall& running) {

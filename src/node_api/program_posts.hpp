@@ -5,8 +5,8 @@
 //   posts of regions that are not known in this session: open -> key -> posts
 //   others:                                                             posts
 //
-// What is wrong with a post is found here, before anything leaves: what a peer refuses would end the
-// link for all.
+// What is wrong with a post is found here, before anything leaves: what a peer refuses would end
+// the link for all.
 //
 // Thread: the scheduler's.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node with calls and a kind of the program's own, two nodes that it reaches, and a client, all in
-// one process. Takes the path of a socket; returns 0 if all is as it should be.
+// A node with calls and a kind of the program's own, two nodes that it reaches, and a client, all
+// in one process. Takes the path of a socket; returns 0 if all is as it should be.
 #include <espalier/node.hpp>
 #include <espalier/offload.hpp>
 #include <espalier/region.hpp>

@@ -126,7 +126,7 @@ bool RunningCall::end(OffloadStep step) {
     case OffloadStep::How::again: return false;
     case OffloadStep::How::posted:
       if (!offload_.posts) {
-        return fail({{Code::corrupt, 0, row().number}, "the call posts, and Offload::posts is not"});
+        return fail({{Code::corrupt, 0, row().number}, "the call posts without Offload::posts"});
       }
       if (posts_.empty() || posts_.size() > PeerBatch::kMost) {
         return fail({{Code::corrupt, 0, row().number}, "the call posts nothing, or too much"});
