@@ -68,8 +68,7 @@ void add(offload::PeerBatch& batch, std::size_t peer, const KnownRegions::Known&
   switch (post.verb) {
     case Verb::read: return batch.read(peer, known.session, post.into, key, at);
     case Verb::write: return batch.write(peer, known.session, post.from, key, at);
-    case Verb::fetch_add:
-      return batch.fetch_add(peer, known.session, key, at, post.first, before);
+    case Verb::fetch_add: return batch.fetch_add(peer, known.session, key, at, post.first, before);
     case Verb::compare_swap:
       return batch.compare_swap(peer, known.session, key, at, post.first, post.swap, before);
     case Verb::call: break;

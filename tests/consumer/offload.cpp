@@ -136,9 +136,9 @@ bool ask_for_copy(Store& store, Region& at_b, const Region& at_c) {
 TableResult<Node> start(const std::string& socket, const std::string& fabric,
                         std::vector<std::pair<std::string, std::string>> peers = {}) {
   NodeSettings settings{.values = std::move(peers)};
-  settings.values.insert(settings.values.end(), {{"node.socket", socket},
-                                                 {"node.fabric", "shm:" + fabric},
-                                                 {"memory.limit", "64MiB"}});
+  settings.values.insert(
+      settings.values.end(),
+      {{"node.socket", socket}, {"node.fabric", "shm:" + fabric}, {"memory.limit", "64MiB"}});
   return Node::start(settings, offloads());
 }
 
@@ -147,8 +147,8 @@ int main(int count, char** arguments) {
   const std::string path = arguments[1];
   auto b = start(path + ".b", path + ".bf");
   auto c = start(path + ".c", path + ".cf");
-  auto node = start(path, path + ".f", {{"peer", "b=shm:" + path + ".bf"},
-                                        {"peer", "c=shm:" + path + ".cf"}});
+  auto node = start(path, path + ".f",
+                    {{"peer", "b=shm:" + path + ".bf"}, {"peer", "c=shm:" + path + ".cf"}});
   for (const auto* const each : {&b, &c, &node}) {
     if (*each) continue;
     std::fprintf(stderr, "%s\n", message(each->error()).c_str());

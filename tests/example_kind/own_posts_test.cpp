@@ -176,9 +176,9 @@ class OwnPosts : public ::testing::TestWithParam<std::string> {
                                                     : "shm:" + (folder_ / (name + ".f")).string();
     more.emplace_back("node.socket", (folder_ / name).string());
     if (name != "a") more.emplace_back("node.fabric", fabric);
-    auto node = Node::start({.toml = "[memory]\nlimit = \"64MiB\"\nhuge_pages = false\n",
-                             .values = std::move(more)},
-                            offloads());
+    auto node = Node::start(
+        {.toml = "[memory]\nlimit = \"64MiB\"\nhuge_pages = false\n", .values = std::move(more)},
+        offloads());
     EXPECT_TRUE(node) << message(node.error());
     if (!node) return std::nullopt;
     return std::move(*node);

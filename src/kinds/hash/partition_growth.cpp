@@ -164,8 +164,7 @@ void Partition::set_entries(const Segment& segment, std::uint32_t index) {
 }
 
 bool Partition::begin_split(Segment& segment) noexcept {
-  ESPALIER_ASSERT(split_of(segment) == nullptr && spare_segment_ != 0 &&
-                  may_split(segment));
+  ESPALIER_ASSERT(split_of(segment) == nullptr && spare_segment_ != 0 && may_split(segment));
   if (!base::try_reserve(segments_, 1) || !base::try_reserve(under_way_, 1)) return false;
   const std::uint32_t parent = entries_[segment.prefix() << (directory_.depth() - segment.depth())];
   if (segment.depth() == directory_.depth() && !double_directory()) return false;
