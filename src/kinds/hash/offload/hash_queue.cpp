@@ -12,6 +12,7 @@
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/hash_threads.hpp"  // what its lease leads to, in line
 #include "store/store_core.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -144,8 +145,9 @@ void HashQueue::answer(const Queue::Place& place, hash::HashThread& thread) {
   const hash::KeyHash hash = place.hash();
   const hash::HashAnswer answer =
       hash::HashReader::get_exposed(map, thread, request.key(), hash, place.hint);
-  const hash_calls::ItemFound found{answer.found, answer.version, answer.read_version,
-                                    answer.value};
+  const hash_calls::ItemFound found{answer.found, wire::in_register(answer.version),
+                                    wire::in_register(answer.read_version),
+                                    wire::in_register(answer.value)};
   const HashTurn turn{hash, &found, &thread};
   scheduler_.go_on_with(request, &turn);
 }

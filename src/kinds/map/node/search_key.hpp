@@ -100,13 +100,11 @@ class SearchKey {
     if (bytes_ >= 8) [[likely]] {
       first_ = word_at(at);
       last_ = word_at(at + bytes_ - 8);
-      mask_ = ~std::uint64_t{0};
       if (bytes_ > 16) copy_middle(at);
       std::memcpy(data_, &first_, 8);
       std::memcpy(data_ + bytes_ - 8, &last_, 8);
     } else {
       first_ = last_ = __builtin_bswap64(key_prefix_of(key));
-      mask_ = mask_of(bytes_);
       std::memcpy(data_, &first_, 8);
     }
     std::memset(data_ + bytes_, 0, 8);
@@ -116,7 +114,6 @@ class SearchKey {
     assign(key);
     ++bytes_;
     last_ = bytes_ > 8 ? last_ >> 8 : first_;
-    mask_ = bytes_ > 8 ? ~std::uint64_t{0} : mask_of(bytes_);
     std::memset(data_ + bytes_, 0, 8);
   }
   [[nodiscard]] std::string_view view() const { return {data_, bytes_}; }
@@ -134,10 +131,13 @@ class SearchKey {
   [[nodiscard]] bool ends_match(const char* at, std::uint32_t bytes) const {
     return ((word_at(at) ^ first_) | (word_at(at + bytes - 8) ^ last_)) == 0;
   }
-  /// Whether the key is the same as `bytes` bytes at `at`, behind which 8 more can be read.
+  /// Whether the key is the same as `bytes` bytes at `at`. Reads no other byte: right behind the
+  /// last item of a leaf a writer may be publishing the first entry of its log.
   [[nodiscard]] bool same_as(const char* at, std::uint32_t bytes) const {
-    if (bytes != bytes_ || (word_at(at) & mask_) != first_) return false;
-    if (bytes_ <= 8) return true;
+    if (bytes != bytes_) return false;
+    if (bytes < 8) [[unlikely]]
+      return key_prefix_of({at, bytes}) == prefix();
+    if (word_at(at) != first_) return false;
     if (word_at(at + bytes - 8) != last_) return false;
     if (bytes_ > kShortBytes) return std::memcmp(at + 8, data_ + 8, bytes_ - 16) == 0;
     std::uint64_t unlike = 0;
@@ -162,13 +162,9 @@ class SearchKey {
     std::memcpy(&word, at, sizeof word);
     return word;
   }
-  static std::uint64_t mask_of(std::uint32_t bytes) {
-    return bytes == 0 ? 0 : ~std::uint64_t{0} >> 8 * (8 - bytes);
-  }
 
   std::uint64_t first_ = 0;  // the first 8 bytes as they lie in memory, zero padded
   std::uint64_t last_ = 0;   // the last 8
-  std::uint64_t mask_ = 0;   // which bytes of a word belong to a key shorter than 8
   std::uint32_t bytes_ = 0;
   char data_[wire::kKeyBytesMax + 1 + 8 + 3];
 };

@@ -44,6 +44,10 @@ class MapCache {
   /// The lowest node on the way to this key of which it is kept where it is; none: not even the
   /// root's place is.
   [[nodiscard]] wire::Ref lowest_known(const tree::SearchKey& key);
+  /// Whether anything of interior node `lid` could be kept: for the root there is always room.
+  [[nodiscard]] bool keeps(wire::Lid lid) const {
+    return lid == view_.root || nodes_.bytes() != 0;
+  }
   /// What is kept of a leaf's head, as an image of the node; null: nothing. Good until the next
   /// call.
   [[nodiscard]] const std::byte* leaf_head(wire::Ref ref);

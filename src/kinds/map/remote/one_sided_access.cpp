@@ -39,9 +39,9 @@ OneSidedAccess::OneSidedAccess(ReaderState& state, const tree::MapView& view,
   reads_->ready = &ready;
 }
 
-void OneSidedAccess::enter(wire::Ref ref, std::uint32_t level) {
+void OneSidedAccess::enter(wire::Ref ref, wire::Lid lid, std::uint32_t level) {
   ref_ = ref;
-  interior_ = level != 0;
+  keeps_chunks_ = level != 0 && state_->cache != nullptr && state_->cache->keeps(lid);
   parts_used_ = 0;
 }
 
@@ -73,7 +73,7 @@ tree::LeafAhead OneSidedAccess::take_ahead(wire::Lid lid) {
   if (!ahead_) return {};
   const LeavesAhead::Taken taken = ahead_->take(lid, node_);
   if (!taken.here) return {taken.ref, nullptr};
-  enter(taken.ref, 0);  // all of it is here, so nothing will be wanted
+  enter(taken.ref, lid, 0);  // all of it is here, so nothing will be wanted
   node_offset_ = taken.ref.offset();
   come_ = taken.proved ? taken.ref : wire::Ref{};
   come_bytes_ = node_bytes_;
@@ -103,7 +103,7 @@ void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint
   ESPALIER_ASSERT(image == at && begin <= node_bytes_ && bytes <= node_bytes_ - begin);
   if (begin + bytes <= come_bytes_) return;
   come_ = {};  // of what is read beside it, another moment may come
-  if (interior_ && state_->cache != nullptr && bytes != 0) {
+  if (keeps_chunks_ && bytes != 0) {
     constexpr std::uint32_t kMask = NodeCache::kChunkBytes - 1;
     const std::uint32_t end = std::min((begin + bytes + kMask) & ~kMask, node_bytes_);
     begin &= ~kMask;
@@ -137,7 +137,7 @@ const std::byte* OneSidedAccess::node_by_key(const tree::SearchKey& key) {
 }
 
 void OneSidedAccess::came_to(wire::Ref ref) {
-  enter(ref, 0);  // nothing was wanted of it, so nothing is remembered but a leaf's head
+  enter(ref, 0, 0);  // nothing was wanted of it, so nothing is remembered but a leaf's head
   node_offset_ = ref.offset();
   come_ = ref;
 }

@@ -89,7 +89,7 @@ class OneSidedAccess {
     if (state_->cache == nullptr) return {{}, lid, level, false};
     return state_->cache->descend(cursor, lid, level);
   }
-  void enter(wire::Ref ref, std::uint32_t level);
+  void enter(wire::Ref ref, wire::Lid lid, std::uint32_t level);
   [[nodiscard]] const std::byte* leaf_head(wire::Ref ref) {
     return state_->cache == nullptr ? nullptr : state_->cache->leaf_head(ref);
   }
@@ -218,9 +218,9 @@ class OneSidedAccess {
   bool reads_header_ = false;            // for the batch, and it has not come yet
   Landing bytes_;
   Landing proof_;
-  wire::Ref proof_of_{};   // what was wanted last is the proof of this buffer
-  wire::Ref ref_{};        // of the node, as the walk named it
-  bool interior_ = false;  // and whether it expects an interior one
+  wire::Ref proof_of_{};       // what was wanted last is the proof of this buffer
+  wire::Ref ref_{};            // of the node, as the walk named it
+  bool keeps_chunks_ = false;  // it expects an interior node, of which chunks can be kept
   // Parts of the node that were wanted, and that are not remembered yet.
   std::array<Part, 4> parts_{};
   std::uint32_t parts_used_ = 0;

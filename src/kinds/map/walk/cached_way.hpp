@@ -25,7 +25,7 @@ struct CachedWay {
 
 /// An access that remembers. It gives, besides what RemoteAccess does:
 ///   descend(cursor, lid, level)  the way down from node `lid`, without waiting
-///   enter(ref, level)            the next image is of this node, of which it may remember parts
+///   enter(ref, lid, level)       the next image is of this node, of which it may remember parts
 ///   leaf_head(ref)               what it remembers of a leaf's head, as an image of the node in
 ///                                which nothing else is but where the fences begin; null: nothing
 ///   knows_logs()                 whether such a head has the log's slots, as they were
@@ -39,7 +39,7 @@ concept RememberingAccess = RemoteAccess<A> &&
     requires(A access, Cursor& cursor, wire::Lid lid, std::uint32_t level, wire::Ref ref,
              const std::byte* image) {
   { access.descend(cursor, lid, level) } -> std::same_as<CachedWay>;
-  access.enter(ref, level);
+  access.enter(ref, lid, level);
   { access.leaf_head(ref) } -> std::same_as<const std::byte*>;
   { access.knows_logs() } -> std::same_as<bool>;
   access.learn_place(lid, ref);

@@ -69,6 +69,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
       bool by_key = false;  // a node comes by its key, once; what leads astray is not asked again
       if constexpr (KeyedAccess<A>) by_key = begins_by_key(lane) && access.reads_by_key();
       for (std::uint32_t nodes = 0;; ++nodes) {
+        [[maybe_unused]] wire::Lid lid = 0;
         if constexpr (!kInPlace) {
           if (access.failed()) {
             lost = Confirmed::lost;
@@ -96,7 +97,6 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
               by_key = false;
             }
           }
-          wire::Lid lid = 0;
           if (!ref) {  // as far as the cache knows the way
             const bool follows = nodes == 0 && lane.lid != 0;
             lid = lane.lid != 0 ? std::exchange(lane.lid, 0) : map().root;
@@ -155,7 +155,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           image = std::exchange(ahead, nullptr);
           lane.scan.whole_leaf = true;
         } else if (!by_key) {
-          if constexpr (kRemembers) access.enter(ref, lane.level);
+          if constexpr (kRemembers) access.enter(ref, lid, lane.level);
           image = access.image(ref.offset());
           want_head(access, image, lane, warmth);
           if constexpr (kRemembers) brought = want_guess(access, image, lane, ref);
@@ -175,7 +175,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             continue;
           }
           if (head.leaf() && lane.level != 0) {  // it was taken for an interior node
-            if constexpr (kRemembers) access.enter(ref, 0);
+            if constexpr (kRemembers) access.enter(ref, lid, 0);
             const Geometry& g = map().geometry;
             if (g.sorted_begin > g.groups_begin) {
               access.want(image, g.groups_begin, g.sorted_begin - g.groups_begin);
