@@ -41,8 +41,9 @@ TEST(HashMemory, APutMovesFewBinsWhateverItsKeyIs) {
   HashFixture f({.partitions = 1, .seed = kSeed});
   const Partition& partition = f.map->partitions().front();
   constexpr std::uint64_t kPrefix = std::uint64_t{0xFFF} << 38 | 0x3FFF;
-  for (std::uint32_t i = 0; i + 60 < Partition::kSplitSlots; ++i) {
-    f.put(key_of_hash(kSeed, (random() | std::uint64_t{1} << 26) & ~kPrefix), "v");
+  while (f.map->numbers().entries < 900) {
+    const std::uint64_t bits = random() & ~kPrefix;
+    if (KeyHash(bits, 0).bin() != 0) f.put(key_of_hash(kSeed, bits), "v");
   }
   std::uint64_t longest = 0;
   bool refused = false;
