@@ -184,7 +184,7 @@ struct PeerEnd {
   /// Why it is not done; of a call that is done: what the peer answered it with. Code::invalid:
   /// nothing is wrong. connection_lost: the peer is not there, or went away; unsupported: this node
   /// has no such peer, or the region no atomics; invalid_argument (beyond the region, or an atomic
-  /// not at a multiple of 8); and what a peer answers to who opens the region, e.g. not_found,
+  /// not at a multiple of 8); and what the peer answers when the region is opened, e.g. not_found,
   /// not_permitted.
   Error error{};
 };

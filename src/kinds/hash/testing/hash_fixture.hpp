@@ -68,7 +68,7 @@ class HashFixture {
   HashThread thread;
 };
 
-/// A key of 16 bytes that has this hash, for whoever knows the seed: of the two factors of its
+/// A key of 16 bytes that has this hash, made by the seed: of the two factors of its
 /// product one is 1.
 inline std::string key_of_hash(const HashSeed& seed, std::uint64_t bits) {
   const auto inverse = [](std::uint64_t odd) {  // by Newton's method: each turn doubles the bits
