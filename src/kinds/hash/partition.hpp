@@ -147,12 +147,12 @@ class Partition {
  public:
   static constexpr std::uint32_t kSplitSlots = 1150;  // with which a segment is full
   static constexpr std::uint32_t kBinsPerWrite = 4;
-  /// Splits that one write makes because there is no room else. Keys that were not chosen for it have
-  /// room after the first; chosen ones could have a segment split at all its depths at once.
+  /// Splits that one write makes because there is no room else. Keys that were not chosen have room
+  /// after the first; chosen ones could have a segment split at all its depths at once.
   static constexpr std::uint32_t kSplitsPerWrite = 1;
   /// Entries that a directory may have whatever its segments are, and how many there may be for
-  /// each segment where it has more. Of keys that were not chosen a directory has less than two entries
-  /// for a segment on average; keys of one prefix would double it with each segment.
+  /// each segment where it has more. Of keys that were not chosen a directory has less than two
+  /// entries for a segment on average; keys of one prefix would double it with each segment.
   static constexpr std::size_t kEntriesFree = 256;
   static constexpr std::size_t kEntriesPerSegment = 8;
   static constexpr std::size_t kElements = 8;  // for what one write may retire, and some more
