@@ -268,7 +268,7 @@ TEST(CallMaker, ObjectsAreMostlySuchAsThereAre) {
     maker.object(number, {});
     ++seen[number];
   }
-  for (const std::uint32_t id : ids) EXPECT_GT(seen[id], 60) << id;
+  for (const std::uint32_t id : ids) EXPECT_GE(seen[id], 60) << id;
   EXPECT_GT(seen[15], 0);  // and none that is there
 }
 

@@ -20,7 +20,7 @@
 namespace espalier::example {
 namespace {
 
-constexpr std::uint64_t kHangsNs = 120'000'000'000;  // only a machine that hangs takes so long
+constexpr std::uint64_t kLinksComeNs = 120'000'000'000;  // only a machine that hangs takes so long
 
 constexpr OffloadRow kWork{.number = 140,
                            .name = "work",
@@ -212,7 +212,7 @@ class OwnPosts : public ::testing::TestWithParam<std::string> {
       Worked worked{std::string(reader.text()), std::string(reader.text()), {}};
       for (std::uint64_t& word : worked.words) word = reader.take<std::uint64_t>();
       const std::string lost = "n" + std::to_string(static_cast<int>(Code::connection_lost));
-      if (!worked.ends.starts_with(lost) || watch.elapsed_ns() > kHangsNs) return worked;
+      if (!worked.ends.starts_with(lost) || watch.elapsed_ns() > kLinksComeNs) return worked;
       std::this_thread::yield();
     }
   }

@@ -158,8 +158,8 @@ TEST_P(PeersOverEachWay, AWordIsReadAtOneAndWrittenToTheOther) {
   }
 }
 
-// Of a copy b has a READ, c a WRITE and a FETCH_ADD that leave together, and each the call that asks
-// for its key once.
+// Of a copy b has a READ, c a WRITE and a FETCH_ADD that leave together, and each has once the call
+// that asks for its key.
 TEST_P(PeersOverEachWay, ItsNumbersSayWhatLeftForEachPeer) {
   ASSERT_TRUE(copy_at_last(0, 0));
   const auto before = totals();
