@@ -22,6 +22,7 @@
 #include "bench/errno_failure.hpp"
 #include "bench/hash_target.hpp"
 #include "bench/redis_server.hpp"
+#include "bench/resident.hpp"
 #include "bench/server_process.hpp"
 #include "memory/shared_memory.hpp"
 
@@ -66,6 +67,8 @@ class MemcachedServer {
     }
     throw std::runtime_error("memcached does not start");
   }
+  /// How much of its memory lies on huge pages, which -L only asks for.
+  [[nodiscard]] Resident memory() const { return resident(process_.process()); }
 
  private:
   base::TemporaryFolder folder_;
@@ -155,7 +158,7 @@ class MemcachedTarget final : public HashTarget {
     }
   }
   [[nodiscard]] std::string settings() const override {
-    return "memcached, one worker, over a UNIX socket";
+    return "memcached, one worker, over a UNIX socket, " + page_message({}, server_.memory());
   }
 
  private:

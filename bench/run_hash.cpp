@@ -246,9 +246,10 @@ class HashTargets {
 }  // namespace
 
 void HashBenchOptions::declare(OptionRows& rows) {
-  rows.any_choices("--target", targets, parse_hash_target,
-                   "embedded, unix, rings-write, rings-send, device, absl, boost, memcached; by "
-                   "default those that are there");
+  rows.any_choices(
+      "--target", targets, parse_hash_target,
+      "embedded, unix, rings-write, rings-send, device, one-sided, one-sided-cold, absl, "
+      "boost, memcached; by default those that are there");
   rows.numbers("--batches", batches, {1, 256}, "requests in flight (batches)");
   rows.number("--keys", pairs, {1, 2'000'000'000}, "pairs of 16 and 48 bytes");
   rows.number("--ops", ops, {1, 1'000'000'000}, "requests of a measurement");

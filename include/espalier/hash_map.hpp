@@ -47,7 +47,8 @@ struct HashMapOptions {
   /// partitions of the keys, with one lock each, a power of two from 1 to 512: about so many
   /// threads can write without contention
   std::uint32_t partitions = 64;
-  /// off: writes are faster and take less memory, and all versions are 0
+  /// off: writes take no version, all versions are 0, and the map takes part in no transaction,
+  /// group or one-sided read
   bool versions = true;
   /// old versions that snapshots may hold
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
@@ -100,9 +101,9 @@ class HashMap {
   [[nodiscard]] Result<bool> get(std::string_view key, std::string& value) const;
 
   /// Inserts or replaces.
-  /// Cost: 5 lines, and its partition's lock.
-  /// Errors: key_too_long, value_too_long; exhausted (too many keys share its place in the table;
-  /// only keys crafted for it do).
+  /// Cost: some 4 lines of a pair of 64 bytes, and its partition's lock.
+  /// Errors: key_too_long, value_too_long; exhausted (too many keys share its place in the table,
+  /// which keys do only where a client that reads the node's memory has crafted them).
   Result<Written> put(std::string_view key, std::string_view value);
   /// Writes only if the key is absent (see Written::applied). Cost and errors as put.
   Result<Written> insert(std::string_view key, std::string_view value);

@@ -17,9 +17,9 @@
 // Handlers run on any thread, several requests concurrently: they guard shared state. A handler
 // must not block: not on a long-held lock, nor on input, a network, a file, or another request. It
 // splits long work into steps, each of which ends with again(), so that other requests get their
-// turns. If a handler throws std::bad_alloc, the client gets out_of_memory; if it throws anything
-// else, the client gets unsupported (detail: the call's number), with words, and the node calls
-// Offloads::threw. Effects before the exception stay.
+// turns, or with posts to other nodes (PeerBatch). If a handler throws std::bad_alloc, the client
+// gets out_of_memory; if it throws anything else, the client gets unsupported (detail: the call's
+// number), with words, and the node calls Offloads::threw. Effects before the exception stay.
 #pragma once
 
 #include <concepts>
@@ -29,6 +29,7 @@
 #include <functional>
 #include <memory>
 #include <memory_resource>
+#include <span>
 #include <string>
 #include <string_view>
 #include <type_traits>
@@ -49,6 +50,7 @@ namespace program {
 class OwnCalls;
 class RunningCall;
 class SampleWriter;
+struct Post;
 }  // namespace program
 
 /// Numbers from here to 255 are for calls that programs define.
@@ -167,14 +169,35 @@ struct OwnKind {
   std::function<Result<std::unique_ptr<OwnObject>>(const ObjectForm&)> make;
 };
 
+// --- posts to other nodes ------------------------------------------------------------------------
+
+/// How a post to another node ended.
+enum class PostEnd : std::uint8_t {
+  done,      ///< it took effect, and what it brings is there; of a call: it was answered
+  refused,   ///< the peer refused a read or an atomic: it had no effect
+  unknown,   ///< it was sent: it may have taken effect, or may yet. Nothing repeats it by itself
+  not_sent,  ///< it never left this node, and may be posted again
+};
+
+struct PeerEnd {
+  PostEnd how = PostEnd::not_sent;
+  /// Why it is not done; of a call that is done: what the peer answered it with. Code::invalid:
+  /// nothing is wrong. connection_lost: the peer is not there, or went away; unsupported: this node
+  /// has no such peer, or the region no atomics; invalid_argument (beyond the region, or an atomic
+  /// not at a multiple of 8); and what the peer answers when the region is opened, e.g. not_found,
+  /// not_permitted.
+  Error error{};
+};
+
 // --- what a handler sees -------------------------------------------------------------------------
 
 /// How a step ended. Only an OffloadContext creates one.
 class [[nodiscard]] OffloadStep {
  private:
   friend class OffloadContext;
+  friend class PeerBatch;
   friend class program::RunningCall;
-  enum class How : std::uint8_t { answered, failed, again };
+  enum class How : std::uint8_t { answered, failed, again, posted };
   explicit OffloadStep(How how) : how_(how) {}
   How how_;
 };
@@ -222,8 +245,12 @@ class OffloadContext {
   /// Yields: the step is called again after other requests have run. If the client has
   /// disconnected, it is not called any more.
   OffloadStep again() { return OffloadStep(OffloadStep::How::again); }
+  /// The outcomes of the posts by which the step before ended (PeerBatch), in their order; empty:
+  /// it ended otherwise. Valid during this step.
+  [[nodiscard]] std::span<const PeerEnd> peer_ends() const;
 
  private:
+  friend class PeerBatch;
   friend class program::RunningCall;
   explicit OffloadContext(program::RunningCall& running) : running_(running) {}
   [[nodiscard]] OwnObject& object_of_any() const;
@@ -232,11 +259,62 @@ class OffloadContext {
   std::shared_ptr<void> state_;
 };
 
+/// The posts by which a step ends: reads, writes and atomics on regions of this node's peers
+/// (peers.NAME of its configuration), and calls to them [RAMBDA §III-C]. Several peers may be
+/// mixed. The step is called again when the last has ended; no thread waits meanwhile.
+///
+///   PeerBatch posts(call);
+///   posts.read("b", "words", 0, bytes_of(state.word));
+///   return posts.completed();
+///
+/// All memory that posts name must stay until then, whether or not the client does: it belongs in
+/// OffloadContext::state(). If something is wrong with one post beforehand, none leaves, and all
+/// end as not_sent with its error. Writes and atomics on one peer take effect in order. A read may
+/// return what a later post wrote; posts and calls may overtake each other. A peer that refuses a
+/// post, or does not answer, ends the link for all: those behind it end as unknown or not_sent.
+/// Cost: one doorbell for each peer and turn of the worker; once for each region and connection two
+/// calls more, which open it. Requires: Offload::posts.
+/// Thread: the step's.
+class PeerBatch {
+ public:
+  static constexpr std::size_t kMost = 24;  ///< posts
+
+  explicit PeerBatch(OffloadContext& call);
+  PeerBatch(const PeerBatch&) = delete;
+  PeerBatch& operator=(const PeerBatch&) = delete;
+
+  void read(std::string_view peer, std::string_view region, std::uint64_t offset,
+            std::span<std::byte> into);
+  void write(std::string_view peer, std::string_view region, std::uint64_t offset,
+             std::span<const std::byte> from);
+  /// Adds to a word of 8 bytes; `before`, if not null, receives its previous value.
+  void fetch_add(std::string_view peer, std::string_view region, std::uint64_t offset,
+                 std::uint64_t amount, std::uint64_t* before = nullptr);
+  /// Sets a word to `swap` if it equals `compare`: if so, `before` receives `compare`.
+  void compare_swap(std::string_view peer, std::string_view region, std::uint64_t offset,
+                    std::uint64_t compare, std::uint64_t swap, std::uint64_t* before = nullptr);
+  /// A call of the program's own that the peer has, too, and that has no object. The request is
+  /// copied. A request that came over two nodes makes no calls: they end as not_sent.
+  void call(std::string_view peer, const OffloadRow& row, std::string_view request,
+            std::string* reply = nullptr);
+
+  /// Ends the step. Without posts, with more than kMost, or where Offload::posts is not set, the
+  /// call fails. In a store of this process, which has no peers, all end as not_sent (unsupported).
+  OffloadStep completed();
+
+ private:
+  program::Post& add(std::string_view peer, std::string_view region);
+
+  program::RunningCall& running_;
+};
+
 /// A call, as a program defines it.
 struct Offload {
   OffloadRow row;
-  /// Called when the request arrives, and again after again().
+  /// Called when the request arrives, and again after again() and PeerBatch::completed().
   std::function<OffloadStep(OffloadContext&)> step{};
+  /// Its steps may end with posts to other nodes (PeerBatch). Cost: some memory for each request.
+  bool posts = false;
 };
 
 /// All calls and kinds that a program adds to its node or store. Texts of rows are copied.
@@ -281,6 +359,12 @@ class ObjectHandle {
 /// Types that messages contain byte for byte; numbers are little-endian.
 template <class T>
 concept PlainBytes = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
+
+/// A value's memory, for posts.
+template <PlainBytes T>
+[[nodiscard]] std::span<std::byte> bytes_of(T& value) {
+  return std::as_writable_bytes(std::span(&value, 1));
+}
 
 /// A value as the bytes of a message.
 template <PlainBytes T>

@@ -54,9 +54,10 @@ struct PeerCounts {
   std::atomic<std::uint64_t> posts{0};  ///< on memory, sent
   std::atomic<std::uint64_t> doorbells{0};
   std::atomic<std::uint64_t> completions{0};
-  std::atomic<std::uint64_t> calls{0};     ///< sent
-  std::atomic<std::uint64_t> failures{0};  ///< posts and calls that did not complete as done
-  std::atomic<std::uint64_t> opened{0};    ///< how often the link was connected
+  std::atomic<std::uint64_t> failures{0};      ///< posts that did not complete as done
+  std::atomic<std::uint64_t> calls{0};         ///< sent
+  std::atomic<std::uint64_t> calls_failed{0};  ///< calls that did not complete as done
+  std::atomic<std::uint64_t> opened{0};        ///< how often the link was connected
 };
 
 class PeerLink {

@@ -80,6 +80,7 @@ TableResult<std::string> carry_out(StoreImpl& store, const OffloadRow& row, OnOb
   program::RunningCall running(*own, *offload, request, std::move(object), {.name = "this process"},
                                source);
   while (!running.step()) {
+    if (!running.posts().empty()) running.refuse_posts({Code::unsupported, 0, 0});
   }
   if (running.error()) return std::unexpected(*running.error());
   return std::move(running.reply());

@@ -51,6 +51,8 @@ PeerTotals NodePeers::totals(std::size_t peer) const {
     totals.doorbells += counts->doorbells.load(kRelaxed);
     totals.completions += counts->completions.load(kRelaxed);
     totals.failures += counts->failures.load(kRelaxed);
+    totals.calls += counts->calls.load(kRelaxed);
+    totals.calls_failed += counts->calls_failed.load(kRelaxed);
   }
   return totals;
 }

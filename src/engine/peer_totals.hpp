@@ -13,7 +13,9 @@ struct PeerTotals {
   std::uint64_t posts = 0;
   std::uint64_t doorbells = 0;
   std::uint64_t completions = 0;
-  std::uint64_t failures = 0;
+  std::uint64_t failures = 0;  // of posts
+  std::uint64_t calls = 0;
+  std::uint64_t calls_failed = 0;
 };
 
 }  // namespace espalier::offload

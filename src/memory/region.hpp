@@ -35,7 +35,7 @@ inline constexpr std::uint64_t kExtentBytes = std::uint64_t{2} << 20;
 inline constexpr std::uint64_t kSlabBytes = std::uint64_t{256} << 10;
 /// The range is so many times as long as the limit: once for each class of buffers
 /// (size_class.hpp), because each may use all memory in turn, and some to spare.
-inline constexpr std::uint64_t kAddressesPerLimit = 72;
+inline constexpr std::uint64_t kAddressesPerLimit = 79;
 
 struct RegionOptions {
   std::uint64_t bytes_max = 0;  // limit on memory in use, header included

@@ -7,8 +7,9 @@
 //   class 49 .. 56   nodes of 512, 1024, ... 64 KiB          powers of two, as maps have them
 //   class 57 .. 59   512, 32 KiB, 64 KiB for map headers, pages and directories of page tables
 //   class 60 .. 62   32 KiB, 64 KiB, 2 MiB of relations: page lists, headers, pages of rows
-//   class 63 .. 65   512, 16 KiB, 64 KiB of hash maps: headers, directories, segments of bins
-//   class 66         32 KiB: pages of records of hash maps
+//   class 63 .. 72   512, 16 KiB, 64 KiB, ... 1 GiB of hash maps: headers, segments of bins,
+//                    directories; steps of four, for a directory is small beside its segments
+//   class 73         32 KiB: pages of records of hash maps
 //
 // All are multiples of 512, the grain of references. Four steps per doubling bound the waste of a
 // value at a fifth; the largest holds a value of 16 MiB and its header. A class is a kind and a
@@ -43,8 +44,8 @@ inline constexpr SizeClass kValueClasses = 49;
 inline constexpr SizeClass kNodeClasses = 8;
 inline constexpr SizeClass kTableClass = kValueClasses + kNodeClasses;  // the first of three
 inline constexpr SizeClass kRelationClass = kTableClass + 3;             // the first of three
-inline constexpr SizeClass kBinsClass = kRelationClass + 3;              // the first of three
-inline constexpr SizeClass kRecordsClass = kBinsClass + 3;
+inline constexpr SizeClass kBinsClass = kRelationClass + 3;              // the first of ten
+inline constexpr SizeClass kRecordsClass = kBinsClass + 10;
 inline constexpr SizeClass kClasses = kRecordsClass + 1;
 inline constexpr std::uint64_t kBufferBytesMax = std::uint64_t{18} << 20;
 inline constexpr std::uint64_t kNodeBufferBytesMax = std::uint64_t{512} << (kNodeClasses - 1);
@@ -148,6 +149,7 @@ static_assert(class_bytes(kRelationClass) == 32768 && class_bytes(kRelationClass
 static_assert(class_bytes(kRelationClass + 2) == std::uint64_t{2} << 20);
 static_assert(class_bytes(kBinsClass) == 512 && class_bytes(kBinsClass + 1) == 16384);
 static_assert(class_bytes(kBinsClass + 2) == 65536 && class_bytes(kRecordsClass) == 32768);
+static_assert(class_bytes(kRecordsClass - 1) == std::uint64_t{1} << 30);
 static_assert([] {
   for (SizeClass cls = 0; cls < kClasses; ++cls) {
     if (class_bytes(cls) % 512 != 0) return false;

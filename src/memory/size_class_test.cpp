@@ -61,7 +61,9 @@ TEST(SizeClass, KindsHaveClassesOfTheirOwn) {
   EXPECT_EQ(class_bytes(bins_class_of(1)), 512u);
   EXPECT_EQ(class_bytes(bins_class_of(513)), 16384u);
   EXPECT_EQ(class_bytes(bins_class_of(16385)), 65536u);
-  EXPECT_EQ(bins_class_of(65537), kClasses);
+  EXPECT_EQ(class_bytes(bins_class_of(65537)), std::uint64_t{256} << 10);
+  EXPECT_EQ(class_bytes(bins_class_of((std::uint64_t{1} << 20) + 1)), std::uint64_t{4} << 20);
+  EXPECT_EQ(bins_class_of((std::uint64_t{1} << 30) + 1), kClasses);
 }
 
 }  // namespace

@@ -94,6 +94,8 @@ TEST(Metrics, TellOfPeers) {
   EXPECT_EQ(read.at("espalier_peer_doorbells_total").at(peer), 20);
   EXPECT_EQ(read.at("espalier_peer_completions_total").at(peer), 19);
   EXPECT_EQ(read.at("espalier_peer_failures_total").at(peer), 1);
+  EXPECT_EQ(read.at("espalier_peer_calls_total").at(peer), 5);
+  EXPECT_EQ(read.at("espalier_peer_calls_failed_total").at(peer), 4);
 }
 
 TEST(Metrics, PacketsInNamesOfOthers) {

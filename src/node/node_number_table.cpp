@@ -501,8 +501,13 @@ void rows_of_peers(NumberTable& table) {
              of_peers<&offload::PeerTotals::doorbells>);
   table.list("peer_completions", "counter", "peer", "Completions that told of their ends.",
              of_peers<&offload::PeerTotals::completions>);
-  table.list("peer_failures", "counter", "peer", "Posts and calls that did not end as done.",
+  table.list("peer_failures", "counter", "peer",
+             "READs, WRITEs and atomics that did not end as done.",
              of_peers<&offload::PeerTotals::failures>);
+  table.list("peer_calls", "counter", "peer", "Calls that left.",
+             of_peers<&offload::PeerTotals::calls>);
+  table.list("peer_calls_failed", "counter", "peer", "Calls that got no answer.",
+             of_peers<&offload::PeerTotals::calls_failed>);
 }
 
 std::vector<NodeNumber> all_rows() {

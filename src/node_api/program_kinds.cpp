@@ -5,10 +5,12 @@
 
 #include "catalog/catalog.hpp"
 #include "engine/call.hpp"
+#include "engine/peer_posts.hpp"
 #include "engine/principal.hpp"
 #include "engine/services.hpp"
 #include "kinds/program/running_call.hpp"
 #include "node_api/node_store.hpp"
+#include "node_api/program_posts.hpp"
 
 namespace espalier::node_api {
 namespace {
@@ -27,6 +29,7 @@ Next refuse(Call& call, const TableError& error) { return call.fail(error.error,
 /// What one request keeps from step to step.
 struct ServedRequest {
   std::unique_ptr<program::RunningCall> running;
+  ProgramPosts posts;
   bool over = false;
 };
 
@@ -51,6 +54,13 @@ Next answer(Call& call, program::RunningCall& running) {
   return call.answer({}, {running.reply()});
 }
 
+// A step whose posts have ended at once gives others their turn before the next.
+Next go_on_with_posts(Call& call, ServedRequest& request) {
+  if (request.running->posts().empty()) return call.again();
+  const auto waits = request.posts.go_on(call, *request.running);
+  return waits ? *waits : call.again();
+}
+
 // Room for the reply is asked for before the first step, for what is done must be answered; and
 // again before the answer, for others of the same ring may have taken it since.
 Next serve_call(Call& call) {
@@ -60,14 +70,16 @@ Next serve_call(Call& call) {
     request.running = begin(call, served);
     if (request.running == nullptr) return call.fail({Code::not_found, 0, call.map_number()});
   }
-  if (!call.response_fits(served.call->row.reply_bytes_max)) return call.writable();
   program::RunningCall& running = *request.running;
+  if (!running.posts().empty()) return go_on_with_posts(call, request);
+  if (!call.response_fits(served.call->row.reply_bytes_max)) return call.writable();
   if (request.over) return answer(call, running);
   if (served.call->row.runs_on == RunsOn::worker) {
-    return running.step() ? answer(call, running) : call.again();
+    return running.step() ? answer(call, running) : go_on_with_posts(call, request);
   }
   return call.helper_steps_when_possible([&request](offload::StepContext& context) {
     while (!(request.over = request.running->step())) {
+      if (!request.running->posts().empty()) return JobStep::done;
       if (context.should_return()) return JobStep::again;
     }
     return JobStep::done;
@@ -107,7 +119,9 @@ offload::Offload row_of(const Served& served) {
            .at_device = row.at_device == OffloadAtDevice::relayed ? wire::AtDevice::relayed
                                                                   : wire::AtDevice::refused,
            .changes = row.right != OffloadRight::read},
-          {.step = serve_call, .context = &served}};
+          {.step = serve_call,
+           .executor = served.call->posts ? &offload::kPeerPosts : nullptr,
+           .context = &served}};
 }
 
 offload::Offload opening_row(const Served& served, bool creates) {

@@ -5,12 +5,15 @@
 
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bytes.hpp"
 #include "wire/refusal.hpp"
+#include "wire/testing/call_maker.hpp"
 
 namespace espalier::wire {
 namespace {
@@ -251,6 +254,22 @@ TEST(Refusal, WithoutAWholeDetailHasNone) {
     EXPECT_EQ(error_in(static_cast<std::uint16_t>(Code::busy), payload), (Error{Code::busy, 0, 0}));
     EXPECT_EQ(words_in(payload), "");
   }
+}
+
+// Ids are never used again: requests that a fuzzer makes name those that are there, however high.
+TEST(CallMaker, ObjectsAreMostlySuchAsThereAre) {
+  const std::vector<std::uint32_t> ids{1, 7001, 7002};
+  std::map<std::uint32_t, int> seen;
+  for (int byte = 0; byte < 256; ++byte) {
+    const auto bytes = static_cast<std::uint8_t>(byte);
+    base::FuzzInput input(&bytes, 1);
+    FieldMaker maker(input, {{"m"}, ids});
+    std::uint32_t number = 0;
+    maker.object(number, {});
+    ++seen[number];
+  }
+  for (const std::uint32_t id : ids) EXPECT_GE(seen[id], 60) << id;
+  EXPECT_GT(seen[15], 0);  // and none that is there
 }
 
 }  // namespace

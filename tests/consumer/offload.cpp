@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node with the program's own call and kind, and a client of it, in one process. The argument is
-// the path of a socket; returns 0 on success.
+// A node with calls and a kind of the program's own, two nodes that it reaches, and a client, all
+// in one process. Takes the path of a socket; returns 0 if all is as it should be.
 #include <espalier/node.hpp>
 #include <espalier/offload.hpp>
+#include <espalier/region.hpp>
 
 #include <cstdio>
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
+#include <utility>
+#include <vector>
 
 using namespace espalier;
 
@@ -31,6 +35,12 @@ constexpr OffloadRow kTallyAdd{.number = 131,
                                .request_bytes_min = 1,
                                .request_bytes_max = 255,
                                .reply_bytes_max = 8};
+constexpr OffloadRow kCopyWord{.number = 132,
+                               .name = "copy_word",
+                               .summary = "copies a word of node b to node c; answers it",
+                               .right = OffloadRight::write,
+                               .reply_bytes_max = 8,
+                               .runs_on = RunsOn::worker};
 
 // What the node does.
 
@@ -68,11 +78,32 @@ OffloadStep tally_add(OffloadContext& call) {
   return call.answer(plain_bytes(call.object<Tally>().add(call.request())));
 }
 
+// Posts to two other nodes, of which neither's processor has to do with it.
+struct Copy {
+  int step = 0;
+  std::uint64_t word = 0;
+};
+
+OffloadStep copy_word(OffloadContext& call) {
+  auto& copy = call.state<Copy>();
+  for (const PeerEnd& end : call.peer_ends()) {
+    if (end.how == PostEnd::unknown) return call.fail(end.error, "perhaps it was copied");
+    if (end.how != PostEnd::done) return call.fail(Code::busy, "nothing was copied");
+  }
+  PeerBatch posts(call);
+  switch (copy.step++) {
+    case 0: posts.read("b", "words", 0, bytes_of(copy.word)); return posts.completed();
+    case 1: posts.write("c", "words", 0, bytes_of(copy.word)); return posts.completed();
+    default: return call.answer(plain_bytes(copy.word));
+  }
+}
+
 Offloads offloads() {
   const auto make = [](const ObjectForm& form) -> Result<std::unique_ptr<OwnObject>> {
     return std::make_unique<Tally>(form);
   };
-  return {.calls = {{kEchoSum, echo_sum}, {kTallyAdd, tally_add}}, .kinds = {{kTally, make}}};
+  return {.calls = {{kEchoSum, echo_sum}, {kTallyAdd, tally_add}, {kCopyWord, copy_word, true}},
+          .kinds = {{kTally, make}}};
 }
 
 // What a client does: of a store of its own process, a node, or a device, alike.
@@ -88,17 +119,50 @@ bool ask(Store& store) {
   return counted && BytesReader(*counted).take<std::uint64_t>() == 2;
 }
 
+// Of the node alone: it has its links to b and c some time after its start.
+bool ask_for_copy(Store& store, Region& at_b, const Region& at_c) {
+  std::uint64_t word = 39;
+  if (!at_b.write(0, bytes_of(word))) return false;
+  auto copied = store.call(kCopyWord);
+  while (!copied && copied.error().error.code == Code::busy) {
+    std::this_thread::yield();
+    copied = store.call(kCopyWord);
+  }
+  if (!copied || BytesReader(*copied).take<std::uint64_t>() != 39) return false;
+  word = 0;
+  return at_c.read(0, bytes_of(word)) && word == 39;
+}
+
+TableResult<Node> start(const std::string& socket, const std::string& fabric,
+                        std::vector<std::pair<std::string, std::string>> peers = {}) {
+  NodeSettings settings{.values = std::move(peers)};
+  settings.values.insert(
+      settings.values.end(),
+      {{"node.socket", socket}, {"node.fabric", "shm:" + fabric}, {"memory.limit", "64MiB"}});
+  return Node::start(settings, offloads());
+}
+
 int main(int count, char** arguments) {
   if (count != 2) return 2;
-  auto node = Node::start({.values = {{"node.socket", arguments[1]}, {"memory.limit", "64MiB"}}},
-                          offloads());
-  if (!node) {
-    std::fprintf(stderr, "%s\n", message(node.error()).c_str());
+  const std::string path = arguments[1];
+  auto b = start(path + ".b", path + ".bf");
+  auto c = start(path + ".c", path + ".cf");
+  auto node = start(path, path + ".f",
+                    {{"peer", "b=shm:" + path + ".bf"}, {"peer", "c=shm:" + path + ".cf"}});
+  for (const auto* const each : {&b, &c, &node}) {
+    if (*each) continue;
+    std::fprintf(stderr, "%s\n", message(each->error()).c_str());
     return 1;
   }
   auto far = Store::connect(node->address());
   auto near = Store::open({.memory_bytes_max = 64 << 20}, offloads());
   if (!far || !near || !ask(*far) || !ask(*near)) return 1;
+  auto store_of_b = Store::connect(b->address());
+  auto store_of_c = Store::connect(c->address());
+  if (!store_of_b || !store_of_c) return 1;
+  auto at_b = store_of_b->create_region("words", 8);
+  auto at_c = store_of_c->create_region("words", 8);
+  if (!at_b || !at_c || !ask_for_copy(*far, *at_b, *at_c)) return 1;
   std::puts("offload: ok");
   return 0;
 }

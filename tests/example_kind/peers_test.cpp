@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <array>
 #include <atomic>
 #include <fstream>
 #include <memory>
@@ -20,6 +21,7 @@
 #include "channel/objects.hpp"
 #include "client/store_impl.hpp"
 #include "engine/peer_posts.hpp"
+#include "node/metrics.hpp"
 #include "node/node.hpp"
 #include "tests/example_kind/cells.hpp"
 #include "tests/support/node_config.hpp"
@@ -107,6 +109,15 @@ class ThreeNodes : public ::testing::Test {
     }
   }
 
+  /// What a's page says of b and c. They have one worker each.
+  [[nodiscard]] std::array<offload::PeerTotals, 2> totals() const {
+    const node::NodeNumbers numbers = node::numbers_and_samples_of(*a_);
+    EXPECT_EQ(numbers.peers.size(), 2u);
+    EXPECT_EQ(numbers.peers[0].name, "b");
+    EXPECT_EQ(numbers.peers[1].name, "c");
+    return {numbers.peers[0].totals, numbers.peers[1].totals};
+  }
+
   const base::TemporaryFolder folder_;
   const std::string way_;
   std::string secret_file_;
@@ -145,6 +156,39 @@ TEST_P(PeersOverEachWay, AWordIsReadAtOneAndWrittenToTheOther) {
     EXPECT_LE(counted, copies + tries);  // exactly one more where none had to be repeated
     copies = counted;
   }
+}
+
+// Of a copy b has a READ, c a WRITE and a FETCH_ADD that leave together, and each has once the call
+// that asks for its key.
+TEST_P(PeersOverEachWay, ItsNumbersSayWhatLeftForEachPeer) {
+  ASSERT_TRUE(copy_at_last(0, 0));
+  const auto before = totals();
+  constexpr std::uint64_t kCopies = 7;
+  for (std::uint64_t i = 0; i < kCopies; ++i) ASSERT_TRUE(copy(0, 1));
+  const auto after = totals();
+  for (const std::size_t peer : {0u, 1u}) {
+    EXPECT_EQ(after[peer].links_up, 1u) << peer;
+    EXPECT_EQ(after[peer].opened, 1u) << peer;
+    EXPECT_GE(after[peer].calls, 1u) << peer;
+    EXPECT_EQ(after[peer].calls, before[peer].calls) << peer;  // the keys were known
+    EXPECT_EQ(after[peer].posts - before[peer].posts, kCopies * (peer + 1)) << peer;
+    EXPECT_EQ(after[peer].doorbells - before[peer].doorbells, kCopies) << peer;
+    EXPECT_EQ(after[peer].completions - before[peer].completions, kCopies) << peer;
+    EXPECT_EQ(after[peer].failures, before[peer].failures) << peer;
+  }
+  const std::string page = node::metrics_text(node::numbers_and_samples_of(*a_));
+  EXPECT_THAT(page, testing::HasSubstr("\nespalier_peer_posts_total{peer=\"c\"} " +
+                                       std::to_string(after[1].posts) + "\n"));
+  EXPECT_THAT(page, testing::HasSubstr("\nespalier_peer_calls_total{peer=\"b\"} " +
+                                       std::to_string(after[0].calls) + "\n"));
+  // A copy reads at b first, so of one whose b is gone c has nothing.
+  b_.reset();
+  EXPECT_FALSE(copy(0, 1));
+  const auto failed = totals();
+  EXPECT_GE(failed[0].failures + failed[0].calls_failed,
+            after[0].failures + after[0].calls_failed + 1);
+  EXPECT_EQ(failed[1].failures, after[1].failures);
+  EXPECT_EQ(failed[1].posts, after[1].posts);
 }
 
 // It is refused here, for what the peer refuses would end the link.

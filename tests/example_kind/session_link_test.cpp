@@ -234,6 +234,7 @@ TEST_P(SessionLinks, EachVerbDoesWhatItSays) {
   EXPECT_EQ(link_->counts().completions, 1u);
   EXPECT_EQ(link_->counts().calls, 1u);
   EXPECT_EQ(link_->counts().failures, 0u);
+  EXPECT_EQ(link_->counts().calls_failed, 0u);
   EXPECT_FALSE(link_->waits());
 }
 
@@ -254,6 +255,7 @@ TEST_P(SessionLinks, APostThatIsRefusedEndsTheSessionForAllBehindIt) {
   EXPECT_EQ(all[1], (RecordedEnds::End{1, PostEnd::refused, Status::remote_access}));
   EXPECT_EQ(all[2].how, PostEnd::unknown);
   EXPECT_EQ(link_->counts().failures, 2u);
+  EXPECT_EQ(link_->counts().calls_failed, 0u);
   // It is made again, and what means the session before does not leave.
   ASSERT_TRUE(await_up());
   EXPECT_EQ(link_->session(), session + 1);

@@ -52,13 +52,13 @@ SessionLink::~SessionLink() {
 
 bool SessionLink::post_never_leaves(std::uint64_t owner, Status why) {
   if (posts_never_left_.size() == kPostsMax) return false;
-  posts_never_left_.push_back({taken_, {owner, PostEnd::not_sent, why}});
+  posts_never_left_.push_back({taken_, {owner, PostEnd::not_sent, why, false}});
   return true;
 }
 
 bool SessionLink::call_never_leaves(std::uint64_t owner, Status why) {
   if (calls_never_left_.size() == kCallsMax) return false;
-  calls_never_left_.push_back({owner, PostEnd::not_sent, why});
+  calls_never_left_.push_back({owner, PostEnd::not_sent, why, true});
   return true;
 }
 
@@ -242,7 +242,7 @@ void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) 
   }
   const std::size_t kept = std::min(answer.payload_bytes, answer.into.size());
   if (kept != 0) std::memcpy(answer.into.data(), response.payload.data(), kept);
-  const Ended ended{call.owner, PostEnd::done, Status::success};
+  const Ended ended{call.owner, PostEnd::done, Status::success, true};
   free_call(tag);
   report(ends, ended);
 }
@@ -257,7 +257,10 @@ void SessionLink::free_call(std::uint32_t tag) {
 }
 
 void SessionLink::report(PeerEnds& ends, const Ended& ended) {
-  if (ended.how != PostEnd::done) own_counts().failures.fetch_add(1, std::memory_order_relaxed);
+  if (ended.how != PostEnd::done) {
+    auto& failed = ended.is_call ? own_counts().calls_failed : own_counts().failures;
+    failed.fetch_add(1, std::memory_order_relaxed);
+  }
   ends.ended(ended.owner, ended.how, ended.status);
 }
 
@@ -265,7 +268,7 @@ void SessionLink::report(PeerEnds& ends, const Ended& ended) {
 void SessionLink::report_posts(PeerEnds& ends) {
   for (const fabric::PostQueue::Ended& ended : posts_.ends()) {
     report_never_left(ends);
-    report(ends, {ended.owner, ended.how, ended.status});
+    report(ends, {ended.owner, ended.how, ended.status, false});
     ++completed_;
   }
   report_never_left(ends);
@@ -320,7 +323,7 @@ void SessionLink::give_up_old_calls(PeerEnds& ends) {
     call.to_cancel = true;
     ++given_up_;
     ++to_cancel_;
-    report(ends, {call.owner, PostEnd::unknown, Status::retry_exceeded});
+    report(ends, {call.owner, PostEnd::unknown, Status::retry_exceeded, true});
   }
 }
 
@@ -500,7 +503,7 @@ void SessionLink::lose(PeerEnds& ends) {
     if (call.state == WaitingCall::State::free) continue;
     free_call(tag);
     if (call.state == WaitingCall::State::given_up) continue;
-    report(ends, {call.owner, PostEnd::unknown, Status::flushed});
+    report(ends, {call.owner, PostEnd::unknown, Status::flushed, true});
   }
   asked_ = sending_ = lost_ = memory_may_come_ = false;
 }

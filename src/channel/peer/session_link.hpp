@@ -71,6 +71,7 @@ class SessionLink final : public channel::PeerLink {
     std::uint64_t owner;
     fabric::PostEnd how;
     fabric::Status status;
+    bool is_call;
   };
   /// A post that never leaves, and how many were accepted before it.
   struct NeverLeft {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as the slots of a request ring, and as the other memory that a client can write.
-// Whatever they contain, another client of the same scheduler gets correct answers, everything in
-// flight ends, and the maps pass their audit.
+// Arbitrary bytes as the lines of a request ring, and as what else of its memory a client can
+// write. Whatever they say, another client of the same scheduler gets right answers, everything in
+// flight comes to an end, and the objects are sound. There are a hash map and a region as well when
+// an input begins, under names and numbers that its calls mostly have.
 //
 // Input: a byte for each step. An even one is the number of slots of 60 input bytes to write; an
 // odd one changes credits or doorbells, takes answers or runs turns, or makes a request of any
@@ -9,17 +10,23 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <type_traits>
+#include <vector>
 
 #include "base/testing/fuzz_input.hpp"
 #include "catalog/calls.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
+#include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/calls.hpp"
 #include "kinds/embedding/model/model_calls.hpp"
+#include "kinds/hash/audit.hpp"
 #include "kinds/hash/calls.hpp"
+#include "kinds/hash/hash_map.hpp"
 #include "kinds/map/calls.hpp"
 #include "kinds/map/item_calls.hpp"
 #include "kinds/region/calls.hpp"
 #include "kinds/sequencer/calls.hpp"
+#include "kinds/table/audit.hpp"
 #include "kinds/table/calls.hpp"
 #include "wire/session_calls.hpp"
 #include "wire/testing/call_maker.hpp"
@@ -54,10 +61,65 @@ struct World {
   SchedulerFixture::Client& good;
 };
 
-// A well-formed request with arbitrary content.
-void ask(SchedulerFixture::Client& client, base::FuzzInput& input) {
+template <class Request>
+rings::Response ask_well(World& world, const Request& request) {
+  const wire::RequestMessage<Request> written(request);
+  const wire::CallMessage& message = written.get();
+  wire::RequestHeader header = request_of(message.offload, message.map);
+  header.argument = message.argument;
+  return world.node.call(world.good, header, message.key,
+                         std::string(message.payload) + std::string(message.more_payload));
+}
+
+/// What an input before has dropped, or what is dropped behind each.
+void make_objects(World& world) {
+  const catalog::Catalog& there = world.node.catalog();
+  if (!there.open<hash::HashMap>("h")) {
+    hash_calls::Create create;
+    create.name = "h";
+    create.shape = hash::shape_of({.partitions = 2});
+    static_cast<void>(ask_well(world, create));
+    const auto made = there.open<hash::HashMap>("h");
+    want(made.has_value(), "a hash map is refused");
+    for (const char* const key : {"a", "b", "hash"}) {
+      hash_calls::Put put;
+      put.map = (*made)->id();
+      put.key = key;
+      put.value = "value";
+      want(ask_well(world, put).applied(), "a put of a hash map is refused");
+    }
+  }
+  region_calls::Create create;
+  create.name = "r";
+  create.bytes = 4096;
+  static_cast<void>(ask_well(world, create));  // or it is there
+}
+
+std::vector<std::uint32_t> ids_of(const catalog::Catalog& catalog) {
+  std::vector<std::uint32_t> ids;
+  for (const catalog::EntryPointer& entry : catalog.inventory().entries) ids.push_back(entry->id);
+  return ids;
+}
+
+template <class T>
+void audit_all(const catalog::Catalog& catalog) {
+  for (const catalog::EntryPointer& entry : catalog.inventory().entries) {
+    const auto object = catalog.find<T>(entry->id);
+    if (object == nullptr) continue;
+    if constexpr (std::is_same_v<T, hash::HashMap>) {
+      object->trim();
+      want(hash::audit(*object).wrong.empty(), "a hash map is not sound");
+    } else {
+      want(audit(*object).empty(), "an object is not sound");
+    }
+  }
+}
+
+// Something that a client may send, whatever it says.
+void ask(World& world, SchedulerFixture::Client& client, base::FuzzInput& input) {
+  const auto ids = ids_of(world.node.catalog());
   const wire::MadeCall made =
-      wire::make_one(kCalls, input.byte(), input, {"m", "t", "s", "h", "e"});
+      wire::make_one(kCalls, input.byte(), input, {{"m", "t", "s", "h", "e", "r"}, ids});
   wire::RequestHeader header = request_of(made.id, made.object, input.byte());
   header.argument = made.argument;
   header.ring = static_cast<std::uint8_t>(input.byte() % 2);
@@ -88,7 +150,7 @@ void step(World& world, SchedulerFixture::Client& client, base::FuzzInput& input
                                             reinterpret_cast<const std::byte*>(value.data())));
       break;
     }
-    case 3: ask(client, input); break;
+    case 3: ask(world, client, input); break;
     default:
       base::store_shared(client.doorbells.at(4 * input.byte()), std::uint32_t{input.byte()});
       break;
@@ -108,6 +170,7 @@ World& world_for_an_input() {
 void run(base::FuzzInput input) {
   World& world = world_for_an_input();
   SchedulerFixture& node = world.node;
+  make_objects(world);
   SchedulerFixture::Client& client = node.connect({64, 64, 2});
   while (!input.over() && !client.ended) step(world, client, input);
   client->ring();
@@ -117,7 +180,10 @@ void run(base::FuzzInput input) {
   node.turn();
   want(client.ended, "the connection does not end");
   want(node.services().budget.used() == 0, "the memory of a message is lost");
-  if (!node.catalog().open<tree::MapCore>("m")) return;  // the input dropped the map, as it may
+  audit_all<hash::HashMap>(node.catalog());
+  audit_all<table::Table>(node.catalog());
+  audit_all<embedding::EmbeddingTable>(node.catalog());
+  if (!node.catalog().open<tree::MapCore>("m")) return;  // it dropped the map, as anybody may
   want(node.core().store.reclaimer.waiting(node.core(), false).snapshots == 0,
        "a snapshot stays held");
   // No input has a key of this length by chance.

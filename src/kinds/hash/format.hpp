@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kOverflowPerSegment = 47;
 static_assert((1 + kBinsPerSegment + kOverflowPerSegment) * kLineBytes == kSegmentBytes);
 inline constexpr std::uint32_t kSlotsPerBucket = 7;
 inline constexpr std::uint32_t kPartitionsMax = 512;
-inline constexpr std::uint32_t kDepthMax = 12;  // of a directory
+inline constexpr std::uint32_t kDepthMax = 26;  // of a directory
 inline constexpr std::uint32_t kTagBits = 11;
 inline constexpr std::uint32_t kSlotGenerationBits = 10;
 inline constexpr std::uint32_t kRecordAlignment = 16;

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <string>
 #include <utility>
@@ -105,8 +106,45 @@ TEST(HashFormat, HashesAreTheSameForEver) {
   EXPECT_EQ(KeyHash(std::uint64_t{1} << 63, 6).partition(), 37u);
   EXPECT_EQ(KeyHash(std::uint64_t{1} << 62, 6).partition(), 20u);
   EXPECT_EQ(KeyHash(std::uint64_t{1} << 63, 0).partition(), 0u);
-  EXPECT_EQ(KeyHash(std::uint64_t{0x1234} << 50 | 5, 6).order(), std::uint64_t{5} << 14 | 0x1234);
+  EXPECT_EQ(KeyHash(std::uint64_t{0x1234} << 50 | 5, 6).order(), std::uint64_t{5} << 38 | 0x1234);
   EXPECT_EQ(KeyHash::of_order(hash.order() - 7, 6).order(), hash.order() - 7);
+  // Deeper than 12 a directory goes on with the lowest bits.
+  EXPECT_EQ(hash.prefix(kDepthMax), (1u << kDepthMax) - 1);
+  EXPECT_EQ(KeyHash(std::uint64_t{1} << 13, 0).prefix(13), 1u);
+  EXPECT_EQ(KeyHash(std::uint64_t{1} << 38 | 1, 0).prefix(kDepthMax), 1u << 14 | 1);
+  EXPECT_TRUE(KeyHash(std::uint64_t{1} << 13, 0).bit_at(12));
+  EXPECT_TRUE(KeyHash(1, 0).bit_at(kDepthMax - 1));
+  EXPECT_EQ(KeyHash(std::uint64_t{0x3FFF} << 14 | std::uint64_t{0xFFF} << 26, 0).prefix(kDepthMax),
+            0u);
+}
+
+TEST(HashFormat, OrdersAreHashesInTheOrderOfTheDirectory) {
+  base::Random random(base::seed_from_environment(39));
+  for (int i = 0; i < 1000; ++i) {
+    const KeyHash hash(random(), 6);
+    EXPECT_EQ(KeyHash::of_order(hash.order(), 6).bits(), hash.bits());
+    for (std::uint32_t depth = 0; depth <= kDepthMax; ++depth) {
+      ASSERT_EQ(hash.prefix(depth), hash.order() >> 1 >> (63 - depth)) << depth;
+    }
+  }
+}
+
+// What a deep directory takes of the bin's number tells next to nothing of the bin.
+TEST(HashFormat, KeysOfOneBinAreSpreadOverADeepDirectory) {
+  base::Random random(base::seed_from_environment(3926));
+  constexpr int kKeys = 1 << 20;
+  std::vector<std::array<int, 8>> counts(kBinsPerSegment);
+  for (int i = 0; i < kKeys; ++i) {
+    const KeyHash hash(random(), 6);
+    ++counts[hash.bin()][hash.prefix(15) & 7];
+  }
+  constexpr double kMean = static_cast<double>(kKeys) / kBinsPerSegment / 8;
+  double square = 0;
+  for (const auto& bin : counts) {
+    for (const int count : bin) square += (count - kMean) * (count - kMean) / kMean;
+  }
+  constexpr double kFreedom = 8 * kBinsPerSegment;
+  EXPECT_LT(square, kFreedom + 8 * std::sqrt(2 * kFreedom));
 }
 
 // So their segments are not due to be split at one time.

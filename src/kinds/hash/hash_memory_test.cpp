@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/lease_table.hpp"
+#include "base/random.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 #include "store/store_parts.hpp"
 
@@ -30,6 +31,31 @@ TEST(HashMemory, APutMovesFewBins) {
   EXPECT_GT(partition.splits(), 100u);
   EXPECT_GE(longest, Partition::kBinsPerWrite);
   EXPECT_LE(longest, 40u);
+  EXPECT_EQ(f.faults(), "");
+}
+
+// Keys of one prefix that fill one bin could have their segment split at all its depths at once.
+TEST(HashMemory, APutMovesFewBinsWhateverItsKeyIs) {
+  base::Random random(base::seed_from_environment(8));
+  constexpr HashSeed kSeed{5, 6};
+  HashFixture f({.partitions = 1, .seed = kSeed});
+  const Partition& partition = f.map->partitions().front();
+  constexpr std::uint64_t kPrefix = std::uint64_t{0xFFF} << 38 | 0x3FFF;
+  while (f.map->numbers().entries < 900) {
+    const std::uint64_t bits = random() & ~kPrefix;
+    if (KeyHash(bits, 0).bin() != 0) f.put(key_of_hash(kSeed, bits), "v");
+  }
+  std::uint64_t longest = 0;
+  bool refused = false;
+  for (std::uint64_t i = 0; i < 2000; ++i) {
+    const std::uint64_t before = partition.bins_moved();
+    const auto put = f.map->put(f.thread, key_of_hash(kSeed, (i + 1) << 27 & ~kPrefix), "x");
+    refused = refused || !put;
+    longest = std::max(longest, partition.bins_moved() - before);
+  }
+  EXPECT_TRUE(refused);
+  EXPECT_GT(longest, kBinsPerSegment / 2);
+  EXPECT_LE(longest, 4 * kBinsPerSegment + Partition::kBinsPerWrite);
   EXPECT_EQ(f.faults(), "");
 }
 

@@ -12,6 +12,7 @@
 #include "base/random.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/hash/apply_redo.hpp"
+#include "kinds/hash/audit.hpp"
 #include "kinds/hash/redo_record.hpp"
 #include "kinds/hash/testing/hash_fixture.hpp"
 
@@ -213,6 +214,32 @@ TEST(HashRedo, AFullStoreIsMadeAgain) {
     ASSERT_TRUE(apply_redo(other.thread, *other.map, record));
   }
   EXPECT_EQ(other.map->numbers().entries, static_cast<std::uint64_t>(stored));
+}
+
+// A map that is made again has another seed, which nothing was made for: what was accepted is
+// accepted.
+TEST(HashRedo, KeysMadeForASeedAreSpreadByAnother) {
+  base::Random random(base::seed_from_environment(7));
+  RecordingSink sink;
+  constexpr HashSeed kSeed{3, 4};
+  HashFixture f({.partitions = 1, .seed = kSeed});
+  f.map->record_to(&sink);
+  std::uint64_t stored = 0;
+  for (std::uint64_t tag = 1; tag <= 60; ++tag) {  // of one bin
+    stored += f.map->put(f.thread, key_of_hash(kSeed, tag << 27), "x") ? 1 : 0;
+  }
+  for (int i = 0; i < 3000; ++i) {  // of one prefix
+    const std::uint64_t bits = random() & ~(std::uint64_t{0xFFF} << 38 | 0x3FFF);
+    stored += f.map->put(f.thread, key_of_hash(kSeed, bits), "y") ? 1 : 0;
+  }
+  ASSERT_LT(stored, 3000u);
+  ASSERT_GT(audit(*f.map).longest_chain, 4u);
+  OtherMap other(*f.map);
+  for (const std::string_view record : sink.records()) {
+    ASSERT_TRUE(apply_redo(other.thread, *other.map, record));
+  }
+  EXPECT_EQ(other.map->numbers().entries, stored);
+  EXPECT_LE(audit(*other.map).longest_chain, 3u);
 }
 
 TEST(HashRedoConcurrency, RecordsOfAKeyComeInTheOrderOfVersions) {

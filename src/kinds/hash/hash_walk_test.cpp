@@ -23,6 +23,9 @@ namespace {
 
 using Items = std::vector<std::pair<std::string, std::string>>;
 
+/// Slots of a chain that is as long as may be.
+constexpr std::size_t kInOneBin = kChainMax * (kSlotsPerBucket - 1) + 1;
+
 std::string numbered(std::uint64_t i) { return "item" + std::to_string(i); }
 
 /// Items of a whole walk that ends after every `together` of them and begins anew from the last.
@@ -75,11 +78,23 @@ TEST(HashWalk, DeliversEachItemOnceFromWhereverItBegins) {
 TEST(HashWalk, GoesOnAmongManyItemsOfOneBin) {
   HashFixture f({.partitions = 1, .versions = true, .seed = HashSeed{5, 7}});
   std::set<std::string> model;
-  for (const std::string& key : keys_of_one_bin(*f.map, 40, 11)) {
+  for (const std::string& key : keys_of_one_bin(*f.map, kInOneBin, 11)) {
     f.put(key, "v");
     model.insert(key);
   }
-  for (const std::size_t together : {1, 3, 40}) {
+  EXPECT_FALSE(f.map->put(f.thread, keys_of_one_bin(*f.map, kInOneBin + 1, 11).back(), "v"));
+  HashWalk walk(*f.map);
+  std::size_t steps = 0;
+  std::size_t most = 0;
+  for (; !walk.at_end(); ++steps) {
+    std::size_t items = 0;
+    const auto take = [&](const WalkedItem&) { return ++items != 0; };
+    static_cast<void>(walk.step(f.thread, take));
+    most = std::max(most, items);
+  }
+  EXPECT_EQ(most, kInOneBin);  // no step has more to do, whatever the keys
+  EXPECT_EQ(steps, kBinsPerSegment);
+  for (const std::size_t together : {std::size_t{1}, std::size_t{3}, kInOneBin}) {
     const Items all = walked(f, together);
     std::set<std::string> once;
     for (const auto& item : all) once.insert(item.first);

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash of a key, by a random seed of its map, and the use of its bits:
 //
-//   63        50 49        38 37      27 26             0
-//   +------------+------------+----------+----------------+
-//   | partition  | directory  | tag      | bin            |
-//   +------------+------------+----------+----------------+
+//   63        50 49        38 37      27 26   14 13       0
+//   +------------+------------+----------+-------+----------+
+//   | partition  | directory  | tag      | bin              |
+//   +------------+------------+----------+-------+----------+
+//                                                | directory|
+//
+// A directory deeper than 12 goes on with the lowest bits. They hardly count for the bin: the keys
+// of one bin have some 645,000 neighbouring numbers of 27 bits.
 //
 // Partitions have unequal shares of the keys, the last one twice that of the first, so that their
 // segments do not all split at the same time. An attacker who knows the seed can make keys of one
@@ -13,7 +17,6 @@
 // Thread: safe, no state.
 #pragma once
 
-#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -87,18 +90,26 @@ class KeyHash {
   }
   /// The first `depth` bits of the directory's part.
   [[nodiscard]] constexpr std::uint32_t prefix(std::uint32_t depth) const {
-    return static_cast<std::uint32_t>((bits_ << kPartitionPart) >> 1 >> (63 - depth));
+    const std::uint64_t part = depth <= kNearPart ? bits_ << kPartitionPart : order();
+    return static_cast<std::uint32_t>(part >> 1 >> (63 - depth));
   }
   /// The bit of the directory's part behind the first `depth`.
   [[nodiscard]] constexpr bool bit_at(std::uint32_t depth) const {
-    return ((bits_ << kPartitionPart) >> (63 - depth) & 1) != 0;
+    return (order() >> (63 - depth) & 1) != 0;
   }
-  /// A number for each hash that sorts those of one partition in the order of its directory.
-  [[nodiscard]] constexpr std::uint64_t order() const { return std::rotl(bits_, kPartitionPart); }
-  /// The inverse of order().
+  /// A number for each hash, by which those of one partition are in the order of its directory: the
+  /// directory's part, then tag and bin, then the partition.
+  [[nodiscard]] constexpr std::uint64_t order() const {
+    const std::uint64_t near = bits_ >> kNearEnd << (64 - kNearPart);  // the partition falls off
+    const std::uint64_t far = (bits_ & kFarMask) << (64 - kNearPart - kFarPart);
+    return near | far | (bits_ & kMiddleMask) | bits_ >> kDirectoryEnd;
+  }
+  /// The hash of such a number.
   [[nodiscard]] static constexpr KeyHash of_order(std::uint64_t order,
                                                   std::uint32_t partition_bits) {
-    return {std::rotr(order, kPartitionPart), partition_bits};
+    const std::uint64_t near = order >> (64 - kNearPart) << kNearEnd;
+    const std::uint64_t far = order >> (64 - kNearPart - kFarPart) & kFarMask;
+    return {order << kDirectoryEnd | near | (order & kMiddleMask) | far, partition_bits};
   }
   /// Never 0.
   [[nodiscard]] constexpr std::uint64_t tag() const {
@@ -113,6 +124,12 @@ class KeyHash {
  private:
   static constexpr int kPartitionPart = 14;  // bits
   static constexpr int kDirectoryEnd = 64 - kPartitionPart;
+  static constexpr std::uint32_t kNearPart = 12;  // bits of the directory beside the partition's,
+  static constexpr std::uint32_t kFarPart = 14;   // and at the end
+  static constexpr std::uint32_t kNearEnd = kDirectoryEnd - kNearPart;
+  static constexpr std::uint64_t kFarMask = (std::uint64_t{1} << kFarPart) - 1;
+  static constexpr std::uint64_t kMiddleMask = (std::uint64_t{1} << kNearEnd) - 1 - kFarMask;
+  static_assert(kNearPart + kFarPart == kDepthMax && kFarPart == kPartitionPart);
   static constexpr std::uint64_t kBend = 5652;  // 0.345 of 2^14
 
   std::uint64_t bits_;

@@ -147,6 +147,14 @@ class Partition {
  public:
   static constexpr std::uint32_t kSplitSlots = 1150;  // at which a segment counts as full
   static constexpr std::uint32_t kBinsPerWrite = 4;
+  /// Splits that one write makes because there is no room else. Keys that were not chosen have room
+  /// after the first; chosen ones could have a segment split at all its depths at once.
+  static constexpr std::uint32_t kSplitsPerWrite = 1;
+  /// Entries that a directory may have whatever its segments are, and how many there may be for
+  /// each segment where it has more. Of keys that were not chosen a directory has less than two
+  /// entries for a segment on average; keys of one prefix would double it with each segment.
+  static constexpr std::size_t kEntriesFree = 256;
+  static constexpr std::size_t kEntriesPerSegment = 8;
   static constexpr std::size_t kElements = 8;  // for what one write may retire, and some more
 
   Partition(HashServices& services, std::uint32_t number) : services_(services), number_(number) {}
@@ -247,7 +255,9 @@ class Partition {
     return {services_.image, word.offset()};
   }
   [[nodiscard]] bool wants_split(const Segment& segment) const;
-  /// Adds what splitting it lacks.
+  /// Whether the directory has room for the halves of a segment, or may get it.
+  [[nodiscard]] bool may_split(const Segment& segment) const;
+  /// What a split of it lacks.
   void lack_of_split(const Segment& segment, Shortage& shortage) const;
   /// Requires: it lacks nothing. False: the process has no memory.
   [[nodiscard]] bool begin_split(Segment& segment) noexcept;

@@ -128,7 +128,14 @@ void Partition::publish_directory() {
 }
 
 bool Partition::wants_split(const Segment& segment) const {
-  return under_way_.empty() && segment.slots() >= kSplitSlots && segment.depth() < kDepthMax;
+  return under_way_.empty() && segment.slots() >= kSplitSlots && may_split(segment);
+}
+
+bool Partition::may_split(const Segment& segment) const {
+  if (segment.depth() < directory_.depth()) return true;
+  if (directory_.depth() == kDepthMax) return false;
+  const std::size_t doubled = 2 * entries_.size();
+  return doubled <= kEntriesFree || doubled <= kEntriesPerSegment * segments_.size();
 }
 
 void Partition::lack_of_split(const Segment& segment, Shortage& shortage) const {
@@ -157,8 +164,7 @@ void Partition::set_entries(const Segment& segment, std::uint32_t index) {
 }
 
 bool Partition::begin_split(Segment& segment) noexcept {
-  ESPALIER_ASSERT(split_of(segment) == nullptr && spare_segment_ != 0 &&
-                  segment.depth() < kDepthMax);
+  ESPALIER_ASSERT(split_of(segment) == nullptr && spare_segment_ != 0 && may_split(segment));
   if (!base::try_reserve(segments_, 1) || !base::try_reserve(under_way_, 1)) return false;
   const std::uint32_t parent = entries_[segment.prefix() << (directory_.depth() - segment.depth())];
   if (segment.depth() == directory_.depth() && !double_directory()) return false;

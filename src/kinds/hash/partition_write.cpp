@@ -123,7 +123,7 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     if (shortage.any()) return Room::lacking;
     if (!begin_first()) return Room::no_memory;
   }
-  for (;;) {
+  for (std::uint32_t splits = 0;; ++splits) {
     Segment& segment = segment_of(intent.hash);
     if (wants_split(segment) && intent.may_grow) {
       look_for_growth(intent, shortage);
@@ -134,8 +134,10 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     if (make_room_in(target, intent.hash.bin())) {
       return shortage.any() ? Room::lacking : Room::there;
     }
-    // The chain is too long in a segment that is not full: no split would shorten it.
-    const bool worth = target.slots() >= kSplitSlots / 2 && target.depth() < kDepthMax;
+    // A chain that is too long in a segment that is not: no split would make it shorter. Or many
+    // keys of one prefix, for which the directory would be far longer than its segments are many.
+    const bool worth =
+        splits < kSplitsPerWrite && target.slots() >= kSplitSlots / 2 && may_split(target);
     if (!worth) return Room::refused;
     lack_of_split(target, shortage);
     shortage.growth_can_wait = false;

@@ -45,12 +45,73 @@ OffloadStep OffloadContext::fail(const Error& error, std::string_view words) {
   return OffloadStep(OffloadStep::How::failed);
 }
 
+std::span<const PeerEnd> OffloadContext::peer_ends() const { return running_.ends_; }
+
+PeerBatch::PeerBatch(OffloadContext& call) : running_(call.running_) { running_.posts_.clear(); }
+
+program::Post& PeerBatch::add(std::string_view peer, std::string_view region) {
+  program::Post& post = running_.posts_.emplace_back();
+  post.peer = peer;
+  post.region = region;
+  return post;
+}
+
+void PeerBatch::read(std::string_view peer, std::string_view region, std::uint64_t offset,
+                     std::span<std::byte> into) {
+  program::Post& post = add(peer, region);
+  post.verb = program::Post::Verb::read;
+  post.offset = offset;
+  post.into = into;
+}
+
+void PeerBatch::write(std::string_view peer, std::string_view region, std::uint64_t offset,
+                      std::span<const std::byte> from) {
+  program::Post& post = add(peer, region);
+  post.verb = program::Post::Verb::write;
+  post.offset = offset;
+  post.from = from;
+}
+
+void PeerBatch::fetch_add(std::string_view peer, std::string_view region, std::uint64_t offset,
+                          std::uint64_t amount, std::uint64_t* before) {
+  program::Post& post = add(peer, region);
+  post.verb = program::Post::Verb::fetch_add;
+  post.offset = offset;
+  post.first = amount;
+  post.before = before;
+}
+
+void PeerBatch::compare_swap(std::string_view peer, std::string_view region, std::uint64_t offset,
+                             std::uint64_t compare, std::uint64_t swap, std::uint64_t* before) {
+  program::Post& post = add(peer, region);
+  post.verb = program::Post::Verb::compare_swap;
+  post.offset = offset;
+  post.first = compare;
+  post.swap = swap;
+  post.before = before;
+}
+
+void PeerBatch::call(std::string_view peer, const OffloadRow& row, std::string_view request,
+                     std::string* reply) {
+  program::Post& post = add(peer, {});
+  post.verb = program::Post::Verb::call;
+  post.number = row.number;
+  post.request = request;
+  post.reply = reply;
+  post.reply_bytes_max = row.reply_bytes_max;
+}
+
+OffloadStep PeerBatch::completed() { return OffloadStep(OffloadStep::How::posted); }
+
 namespace program {
 
 bool RunningCall::step() {
   error_.reset();
+  waits_for_posts_ = false;
   try {
-    return end(offload_.step(context_));
+    const OffloadStep ended = offload_.step(context_);
+    ends_.clear();
+    return end(ended);
   } catch (const std::bad_alloc&) {
     return fail({{Code::out_of_memory, 0, 0}});
   } catch (...) {
@@ -63,6 +124,15 @@ bool RunningCall::step() {
 bool RunningCall::end(OffloadStep step) {
   switch (step.how_) {
     case OffloadStep::How::again: return false;
+    case OffloadStep::How::posted:
+      if (!offload_.posts) {
+        return fail({{Code::corrupt, 0, row().number}, "the call posts without Offload::posts"});
+      }
+      if (posts_.empty() || posts_.size() > PeerBatch::kMost) {
+        return fail({{Code::corrupt, 0, row().number}, "the call posts nothing, or too much"});
+      }
+      waits_for_posts_ = true;
+      return false;
     case OffloadStep::How::failed:
       if (!error_ || error_->error.code == Code::invalid) {
         return fail({{Code::corrupt, 0, row().number}, "the call failed and did not say why"});
@@ -75,6 +145,12 @@ bool RunningCall::end(OffloadStep step) {
     return fail({{Code::corrupt, 0, row().number}, "the reply is longer than the call's row says"});
   }
   return true;
+}
+
+void RunningCall::posts_ended(std::vector<PeerEnd> ends) {
+  ESPALIER_ASSERT(waits_for_posts_ && ends.size() == posts_.size());
+  ends_ = std::move(ends);
+  waits_for_posts_ = false;
 }
 
 bool RunningCall::fail(TableError error) {

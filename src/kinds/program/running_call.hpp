@@ -6,8 +6,10 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "espalier/offload.hpp"
 #include "kinds/program/own_calls.hpp"
@@ -30,6 +32,25 @@ struct Caller {
   std::string prefix{};  ///< of the names of objects to which the role applies; empty: all
 };
 
+/// What a step posts to another node.
+struct Post {
+  enum class Verb : std::uint8_t { read, write, fetch_add, compare_swap, call };
+  Verb verb = Verb::read;
+  std::string peer{};
+  std::string region{};  ///< of what is no call
+  std::uint64_t offset = 0;
+  std::span<std::byte> into{};
+  std::span<const std::byte> from{};
+  std::uint64_t first = 0;  ///< what is added, or compared
+  std::uint64_t swap = 0;
+  std::uint64_t* before = nullptr;
+  // Of a call.
+  std::uint8_t number = 0;
+  std::string request{};
+  std::string* reply = nullptr;
+  std::uint32_t reply_bytes_max = 0;
+};
+
 class RunningCall {
  public:
   /// `own`, `offload` and `source` outlive it, and so does what the request points to.
@@ -50,6 +71,16 @@ class RunningCall {
   /// for words.
   [[nodiscard]] bool step();
   [[nodiscard]] const OffloadRow& row() const { return offload_.row; }
+  /// What the last step posts: the next one is due when these have ended. Empty: nothing.
+  [[nodiscard]] std::span<const Post> posts() const {
+    return waits_for_posts_ ? std::span<const Post>(posts_) : std::span<const Post>();
+  }
+  /// They have ended so: as many as there are posts.
+  void posts_ended(std::vector<PeerEnd> ends);
+  /// None of them has left, for this reason.
+  void refuse_posts(const Error& why) {
+    posts_ended(std::vector<PeerEnd>(posts_.size(), {PostEnd::not_sent, why}));
+  }
 
   // After the last step:
 
@@ -59,6 +90,7 @@ class RunningCall {
 
  private:
   friend class espalier::OffloadContext;
+  friend class espalier::PeerBatch;
   bool end(OffloadStep step);
   bool fail(TableError error);
 
@@ -72,6 +104,9 @@ class RunningCall {
   OffloadContext context_;  // its state may use the store
   std::string reply_;
   std::optional<TableError> error_;
+  std::vector<Post> posts_;
+  std::vector<PeerEnd> ends_;
+  bool waits_for_posts_ = false;
 };
 
 /// Whether a request has a length that its row allows.

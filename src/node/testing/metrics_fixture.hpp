@@ -109,7 +109,9 @@ inline void add_peer(NodeNumbers& numbers) {
                      .posts = 60,
                      .doorbells = 20,
                      .completions = 19,
-                     .failures = 1}}};
+                     .failures = 1,
+                     .calls = 5,
+                     .calls_failed = 4}}};
 }
 
 /// One whose samples are gauges.

@@ -10,6 +10,7 @@
 #include <deque>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -28,21 +29,26 @@ struct MadeCall {
   std::string payload;
 };
 
-/// Fills the fields of a request. Numbers and names are often such as there are.
+/// Of objects that may be there.
+struct ObjectsThere {
+  std::initializer_list<std::string_view> names;
+  std::span<const std::uint32_t> ids;
+};
+
+/// Fills the fields of a request. Numbers and names are mostly such as there are.
 class FieldMaker {
  public:
-  /// `names`: of objects that may be there.
-  FieldMaker(base::FuzzInput& input, std::initializer_list<std::string_view> names)
-      : input_(input), names_(names) {}
+  FieldMaker(base::FuzzInput& input, const ObjectsThere& there) : input_(input), there_(there) {}
 
-  void object(std::uint32_t& number, std::string_view) { number = input_.byte() % 16; }
-  void hint(std::uint32_t& number) { number = input_.byte() % 16; }
+  void object(std::uint32_t& number, std::string_view) { number = id(); }
+  void hint(std::uint32_t& number) { number = id(); }
   void argument(std::uint32_t& value, std::string_view) {
     value = input_.odd_number<std::uint32_t>();
   }
   void name(std::string_view& text, std::string_view) {
-    const std::size_t which = input_.below(names_.size() + 1);
-    text = which < names_.size() ? *(names_.begin() + which) : keep(1, kObjectNameBytesMax);
+    const std::size_t which = input_.below(there_.names.size() + 1);
+    text = which < there_.names.size() ? *(there_.names.begin() + which)
+                                       : keep(1, kObjectNameBytesMax);
   }
   void key(std::string_view& text, std::string_view, std::uint32_t min, std::uint32_t max) {
     text = keep(min, max);
@@ -68,6 +74,17 @@ class FieldMaker {
 
  private:
   static constexpr std::uint32_t kMost = 256;
+  static constexpr std::uint8_t kAnyId = 0xF0;
+
+  // Ids are never used again, so those of a store that has served many inputs are beyond a byte.
+  std::uint32_t id() {
+    const std::uint8_t drawn = input_.byte();
+    const std::uint32_t number = drawn % 16u;
+    if (drawn >= kAnyId || there_.ids.empty() || std::ranges::count(there_.ids, number) != 0) {
+      return number;
+    }
+    return there_.ids[number % there_.ids.size()];
+  }
 
   std::string_view keep(std::uint32_t min, std::uint32_t max) {
     const std::uint32_t room = std::min(max, std::max(min, kMost)) - min;
@@ -77,14 +94,13 @@ class FieldMaker {
   }
 
   base::FuzzInput& input_;
-  const std::initializer_list<std::string_view> names_;
+  const ObjectsThere there_;
   std::deque<std::string> texts_;
 };
 
 template <class Request>
-[[nodiscard]] MadeCall make_call(base::FuzzInput& input,
-                                 std::initializer_list<std::string_view> names) {
-  FieldMaker maker(input, names);
+[[nodiscard]] MadeCall make_call(base::FuzzInput& input, const ObjectsThere& there) {
+  FieldMaker maker(input, there);
   Request request;
   Request::fields(request, maker);
   const RequestMessage<Request> written(request);
@@ -98,11 +114,11 @@ template <class Request>
 /// One of them, by its place in the list.
 template <class... Requests>
 [[nodiscard]] MadeCall make_one(CallList<Requests...>, std::size_t which, base::FuzzInput& input,
-                                std::initializer_list<std::string_view> names) {
+                                const ObjectsThere& there) {
   MadeCall made;
   std::size_t place = 0;
   static_cast<void>(
-      ((place++ == which % sizeof...(Requests) ? (made = make_call<Requests>(input, names), true)
+      ((place++ == which % sizeof...(Requests) ? (made = make_call<Requests>(input, there), true)
                                                : false) ||
        ...));
   return made;

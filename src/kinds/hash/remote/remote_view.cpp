@@ -183,7 +183,8 @@ PlaceWord RemoteView::segment(PlaceWord directory, std::uint32_t index) const {
   const auto& known = reads_.directories->of(partition);
   if (known.place == directory) return PlaceWord{known.entries[index]};
   const std::uint64_t count = std::uint64_t{1} << directory.depth();
-  const bool whole = reads_.directories->may_keep(count);
+  const bool whole =
+      count * sizeof(PlaceWord) <= kOtherBytesMax / 2 && reads_.directories->may_keep(count);
   const std::uint64_t begin = directory.offset() + sizeof(hash::DirectoryHeader);
   const std::uint64_t offset = whole ? begin : begin + std::uint64_t{index} * sizeof(PlaceWord);
   const Piece* const entries = brought_.find(Part::entries, offset);

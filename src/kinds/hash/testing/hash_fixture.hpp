@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdint>
+#include <cstring>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -65,6 +67,24 @@ class HashFixture {
   std::shared_ptr<HashMap> map;
   HashThread thread;
 };
+
+/// A key of 16 bytes that has this hash, made by the seed: of the two factors of its
+/// product one is 1.
+inline std::string key_of_hash(const HashSeed& seed, std::uint64_t bits) {
+  const auto inverse = [](std::uint64_t odd) {  // by Newton's method: each turn doubles the bits
+    std::uint64_t x = odd;
+    for (int i = 0; i < 5; ++i) x *= 2 - odd * x;
+    return x;
+  };
+  std::uint64_t x = bits ^ bits >> 31 ^ bits >> 62;
+  x *= inverse(0x94d049bb133111eb);
+  x = (x ^ x >> 27 ^ x >> 54) * inverse(0xbf58476d1ce4e5b9);
+  x ^= x >> 30 ^ x >> 60;
+  const std::uint64_t words[2] = {seed.second ^ 1, x ^ 16 * 0x9e37'79b9'7f4a'7c15};
+  std::string key(sizeof words, '\0');
+  std::memcpy(key.data(), words, sizeof words);
+  return key;
+}
 
 /// Keys of one bin, whatever the depth, for a map of one partition and a known seed.
 inline std::vector<std::string> keys_of_one_bin(const HashMap& map, std::size_t count,

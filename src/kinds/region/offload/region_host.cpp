@@ -14,21 +14,19 @@
 namespace espalier::offload {
 namespace {
 
-std::atomic<std::uint32_t> keys_of_process{0};
-
 /// The place of a key among those of its principal and of the process.
 class KeyPlace {
  public:
   explicit KeyPlace(PrincipalRef account)
       : account_(std::move(account)), share_(account_->parts.of<RegionShare>()) {
     share_.keys.fetch_add(1);
-    keys_of_process.fetch_add(1);
+    RegionHost::keys_of_process().fetch_add(1);
   }
   KeyPlace(const KeyPlace&) = delete;
   KeyPlace& operator=(const KeyPlace&) = delete;
   ~KeyPlace() {
     share_.keys.fetch_sub(1);
-    keys_of_process.fetch_sub(1);
+    RegionHost::keys_of_process().fetch_sub(1);
   }
 
  private:
@@ -41,13 +39,18 @@ Result<std::shared_ptr<const void>> place_of_key(const PrincipalRef& account) {
   if (account->parts.of<RegionShare>().keys.load() > RegionHost::kPrincipalMax) {
     return base::full(base::Places::principal_region_keys, RegionHost::kPrincipalMax);
   }
-  if (keys_of_process.load() > RegionHost::kProcessMax) {
+  if (RegionHost::keys_of_process().load() > RegionHost::kProcessMax) {
     return base::full(base::Places::process_region_keys, RegionHost::kProcessMax);
   }
   return place;
 }
 
 }  // namespace
+
+std::atomic<std::uint32_t>& RegionHost::keys_of_process() {
+  static std::atomic<std::uint32_t> keys{0};
+  return keys;
+}
 
 RegionHost* RegionHost::of(Connection& connection) {
   const LinkSide* const side = connection.side.get();

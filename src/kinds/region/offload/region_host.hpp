@@ -40,6 +40,8 @@ class RegionHost final : public SessionPart {
   /// Limit on those of all sessions of the process: each key takes a descriptor, and a slot of its
   /// endpoint, which other uses need.
   static constexpr std::uint32_t kProcessMax = 4096;
+  /// How many there are.
+  [[nodiscard]] static std::atomic<std::uint32_t>& keys_of_process();
 
   /// `regions`, `domain`: of the endpoint and the queue pairs of the session; they outlive this.
   /// `atomics`: the fabric's atomics are coherent with the processor's. `account`: of the session's

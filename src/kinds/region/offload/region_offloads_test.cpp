@@ -110,6 +110,46 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   EXPECT_EQ(keys, RegionHost::kPrincipalMax - 1);
 }
 
+TEST_F(RegionOffloads, OneSessionHasButSoManyKeys) {
+  const auto table = *fabric::RegionTable::create(7);
+  RegionHost host(*table, 1, true, node_.services().principals.of("one"));
+  const auto object = [&](std::uint32_t i) {
+    return node_.catalog().find<region::RegionObject>(create("r" + std::to_string(i), 8));
+  };
+  for (std::uint32_t i = 0; i < RegionHost::kRegionsMax; ++i) {
+    ASSERT_TRUE(host.open(*object(i), false)) << i;
+  }
+  const auto more = object(RegionHost::kRegionsMax);
+  const auto refused = host.open(*more, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(base::places_of(refused.error()), base::Places::region_keys);
+  RegionHost another(*table, 2, true, node_.services().principals.of("one"));
+  EXPECT_TRUE(another.open(*more, false));
+  EXPECT_EQ(call(OffloadId::object_drop, 0, "r3", {}, kRegion).header.code, 0);
+  EXPECT_TRUE(host.open(*more, false)) << "a dropped region's place comes back";
+}
+
+TEST_F(RegionOffloads, OneProcessHasButSoManyKeys) {
+  const auto table = *fabric::RegionTable::create(7);
+  const auto object = node_.catalog().find<region::RegionObject>(create("r", 24));
+  auto& keys = RegionHost::keys_of_process();
+  const std::uint32_t before = keys;
+  {
+    RegionHost host(*table, 1, true, node_.services().principals.of("one"));
+    keys = RegionHost::kProcessMax;
+    const auto refused = host.open(*object, false);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(base::places_of(refused.error()), base::Places::process_region_keys);
+    EXPECT_EQ(keys, RegionHost::kProcessMax) << "what is refused takes no place";
+    keys = RegionHost::kProcessMax - 1;
+    EXPECT_TRUE(host.open(*object, false));
+    EXPECT_EQ(keys, RegionHost::kProcessMax);
+    host.end();
+    EXPECT_EQ(keys, RegionHost::kProcessMax - 1);
+  }
+  keys = before;
+}
+
 TEST_F(RegionOffloads, LongOnesAreOneMessage) {
   const std::uint32_t id = create("r", 100'000);
   const std::string bytes(region::kRequestBytesMax, 'x');
