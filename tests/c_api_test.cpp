@@ -23,13 +23,13 @@ TEST(CApiVersion, IsThatOfTheProject) {
 }
 
 TEST(CApiErrors, HaveTheNamesAndNumbersOfTheCppOnes) {
-  for (int code = 1; code <= ESPALIER_OUTDATED; ++code) {
+  for (int code = 1; code <= ESPALIER_NO_CHAIN; ++code) {
     EXPECT_EQ(espalier_code_name(code), name(static_cast<Code>(code)));
     EXPECT_NE(std::string(espalier_code_name(code)), "unknown");
   }
   EXPECT_STREQ(espalier_code_name(ESPALIER_OK), "ok");
   EXPECT_STREQ(espalier_code_name(ESPALIER_INTERNAL), "internal");
-  for (const int code : {-1, ESPALIER_OUTDATED + 1, 999, 1001, 1 << 16, (1 << 16) + 1}) {
+  for (const int code : {-1, ESPALIER_NO_CHAIN + 1, 999, 1001, 1 << 16, (1 << 16) + 1}) {
     EXPECT_STREQ(espalier_code_name(code), "unknown") << code;
   }
 }

@@ -31,7 +31,7 @@
 #include <vector>
 
 #include "chain/message.hpp"
-#include "chain/view.hpp"
+#include "chain/membership/view.hpp"
 
 namespace espalier::chain {
 

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "chain/message.hpp"
-#include "chain/view.hpp"
+#include "chain/membership/view.hpp"
 #include "channel/peer_link.hpp"
 #include "rings/message_budget.hpp"
 

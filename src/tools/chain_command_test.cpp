@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
-#include "chain/file_membership.hpp"
+#include "chain/membership/file_membership.hpp"
 #include "node/chain_folder.hpp"
 #include "tools/testing/tool_fixture.hpp"
 

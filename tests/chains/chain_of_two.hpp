@@ -14,7 +14,7 @@
 
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
-#include "chain/membership.hpp"
+#include "chain/membership/membership.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
 #include "log/format.hpp"

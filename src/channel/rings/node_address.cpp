@@ -6,9 +6,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "base/peer_user.hpp"
+#include "chain/membership/etcd_membership.hpp"
+#include "channel/rings/chain_nodes.hpp"
 #include "channel/rings/fabric_connection.hpp"
 #include "channel/rings/ring_connection.hpp"
 
@@ -20,8 +23,86 @@ constexpr std::string_view kRings = "?rings=";
 constexpr std::string_view kChain = "chain://";
 constexpr std::size_t kChainNodesMax = 8;
 constexpr std::uint64_t kHeadTimeoutNs = 10'000'000'000;  // until a chain has a head
-constexpr std::uint64_t kNodeTimeoutNs = 1'000'000'000;   // of one node of it
+constexpr std::uint32_t kNodeTimeoutMs = 1'000;           // of one node of it
+constexpr std::uint64_t kMillisecondNs = 1'000'000;
+constexpr std::uint64_t kAskPauseNs = 250'000'000;  // between two requests of one search to etcd
 constexpr int kHeadPauseMs = 10;
+
+Result<ChainAddress> parse_chain_address(std::string_view text) {
+  if (text.starts_with(chain::kEtcdScheme)) {
+    auto place = chain::parse_etcd_place(text);
+    if (!place) return fail(Code::invalid_argument);
+    return ChainAddress{std::make_shared<ChainNodes>(std::move(*place))};
+  }
+  std::vector<OneAddress> nodes;
+  for (bool more = true; more;) {
+    const std::size_t end = std::min(text.find(','), text.size());
+    auto node = parse_one_address(text.substr(0, end));
+    if (!node) return std::unexpected(node.error());
+    if (nodes.size() == kChainNodesMax) return fail(Code::invalid_argument);
+    nodes.push_back(std::move(*node));
+    more = end != text.size();
+    text.remove_prefix(more ? end + 1 : end);
+  }
+  return ChainAddress{std::make_shared<ChainNodes>(std::move(nodes))};
+}
+
+Result<std::shared_ptr<NodeConnection>> connect_to_one(
+    const OneAddress& address, std::shared_ptr<const KnownSecret> secret,
+    std::optional<std::uint32_t> node_user, std::optional<std::uint32_t> timeout_ms = {}) {
+  if (const auto* const path = std::get_if<UnixPath>(&address)) {
+    RingConnectionOptions connecting{.server_user = node_user, .secret = std::move(secret)};
+    if (timeout_ms) connecting.timeout_ms = *timeout_ms;
+    return RingConnection::open(path->path, connecting);
+  }
+  OverFabric over = std::get<OverFabric>(address);
+  over.address.server_user = node_user;
+  FabricConnectionOptions connecting;
+  connecting.way = over.way;
+  connecting.secret = std::move(secret);
+  if (timeout_ms) connecting.timeout_ns = *timeout_ms * kMillisecondNs;
+  return FabricConnection::open(over.address, connecting);
+}
+
+/// Whether etcd may name nodes a little later.
+bool may_name_nodes(const Error& error) {
+  return error.detail == static_cast<std::uint32_t>(ChainFault::unavailable);
+}
+
+// Members that are not the head accept no client. One that does not know the secret says so
+// immediately. Of an etcd that fails, the nodes known so far are tried until the end.
+Result<std::shared_ptr<NodeConnection>> connect_to_head(
+    ChainNodes& chain, const std::shared_ptr<const KnownSecret>& secret,
+    std::optional<std::uint32_t> node_user) {
+  const std::uint64_t until_ns = base::monotonic_ns() + kHeadTimeoutNs;
+  std::uint64_t ask_ns = 0;  // when etcd may be asked again
+  for (bool is_first = true;; is_first = false) {
+    auto known = chain.known();
+    const bool asks = chain.is_in_etcd() && (!is_first || known->nodes.empty());
+    if (asks && base::monotonic_ns() >= ask_ns) {
+      const auto asked = chain.ask(until_ns);
+      const std::uint64_t now_ns = base::monotonic_ns();
+      if (!asked && known->nodes.empty() &&
+          (!may_name_nodes(asked.error()) || now_ns >= until_ns)) {
+        return std::unexpected(asked.error());
+      }
+      ask_ns = now_ns + kAskPauseNs;
+      known = chain.known();
+    }
+    const std::size_t first = known->next.load();
+    for (std::size_t i = 0; i < known->nodes.size(); ++i) {
+      const std::size_t place = (first + i) % known->nodes.size();
+      auto connected = connect_to_one(known->nodes[place], secret, node_user, kNodeTimeoutMs);
+      if (connected) known->next.store(place + 1);
+      const bool is_final = connected || connected.error().code == Code::not_permitted ||
+                            base::monotonic_ns() > until_ns;
+      if (is_final) return connected;
+    }
+    ::poll(nullptr, 0, kHeadPauseMs);
+  }
+}
+
+}  // namespace
 
 Result<OneAddress> parse_one_address(std::string_view text) {
   if (text.starts_with(kUnix)) {
@@ -41,55 +122,6 @@ Result<OneAddress> parse_one_address(std::string_view text) {
   return over;
 }
 
-Result<ChainAddress> parse_chain_address(std::string_view text) {
-  ChainAddress chain;
-  for (bool more = true; more;) {
-    const std::size_t end = std::min(text.find(','), text.size());
-    auto node = parse_one_address(text.substr(0, end));
-    if (!node) return std::unexpected(node.error());
-    if (chain.nodes.size() == kChainNodesMax) return fail(Code::invalid_argument);
-    chain.nodes.push_back(std::move(*node));
-    more = end != text.size();
-    text.remove_prefix(more ? end + 1 : end);
-  }
-  return chain;
-}
-
-Result<std::shared_ptr<NodeConnection>> connect_to_one(
-    const OneAddress& address, std::shared_ptr<const KnownSecret> secret,
-    std::optional<std::uint32_t> node_user, std::optional<std::uint64_t> timeout_ns = {}) {
-  if (const auto* const path = std::get_if<UnixPath>(&address)) {
-    return RingConnection::open(path->path,
-                                {.server_user = node_user, .secret = std::move(secret)});
-  }
-  OverFabric over = std::get<OverFabric>(address);
-  over.address.server_user = node_user;
-  FabricConnectionOptions connecting;
-  connecting.way = over.way;
-  connecting.secret = std::move(secret);
-  if (timeout_ns) connecting.timeout_ns = *timeout_ns;
-  return FabricConnection::open(over.address, connecting);
-}
-
-/// Members that are not the head let nobody in; who knows of another secret says so at once.
-Result<std::shared_ptr<NodeConnection>> connect_to_head(
-    const ChainAddress& chain, const std::shared_ptr<const KnownSecret>& secret,
-    std::optional<std::uint32_t> node_user) {
-  const std::size_t first = chain.next->load();
-  const base::Stopwatch watch;
-  for (std::size_t i = first;; ++i) {
-    const std::size_t place = i % chain.nodes.size();
-    auto connected = connect_to_one(chain.nodes[place], secret, node_user, kNodeTimeoutNs);
-    if (connected) chain.next->store(place + 1);
-    const bool is_final = connected || connected.error().code == Code::not_permitted ||
-                          watch.elapsed_ns() > kHeadTimeoutNs;
-    if (is_final) return connected;
-    if (place + 1 == chain.nodes.size()) ::poll(nullptr, 0, kHeadPauseMs);
-  }
-}
-
-}  // namespace
-
 Result<NodeAddress> parse_node_address(std::string_view text) {
   if (text.starts_with(kChain)) {
     auto chain = parse_chain_address(text.substr(kChain.size()));
@@ -102,12 +134,7 @@ Result<NodeAddress> parse_node_address(std::string_view text) {
 }
 
 bool is_far(const NodeAddress& address) {
-  if (const auto* const chain = std::get_if<ChainAddress>(&address)) {
-    return std::ranges::any_of(chain->nodes, [](const OneAddress& node) {
-      const auto* const over = std::get_if<OverFabric>(&node);
-      return over != nullptr && over->address.transport != fabric::FabricAddress::Transport::shm;
-    });
-  }
+  if (const auto* const chain = std::get_if<ChainAddress>(&address)) return chain->nodes->is_far();
   const auto* const over = std::get_if<OverFabric>(&address);
   return over != nullptr && over->address.transport != fabric::FabricAddress::Transport::shm;
 }
@@ -142,7 +169,7 @@ Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
   auto secret = KnownSecret::or_of_process(options.secret);
   if (!secret) return std::unexpected(secret.error().error);
   if (const auto* const chain = std::get_if<ChainAddress>(&address)) {
-    return connect_to_head(*chain, *secret, node_user);
+    return connect_to_head(*chain->nodes, *secret, node_user);
   }
   if (const auto* const path = std::get_if<UnixPath>(&address)) {
     return connect_to_one(*path, std::move(*secret), node_user);

@@ -9,19 +9,17 @@
 //
 //     chain://ADDRESS,ADDRESS,...     the nodes of a chain, each by one of the above without a
 //                                     comma, of which the head answers (docs/chains.md)
+//     chain://etcd://HOST:PORT,HOST:PORT/KEY     those that etcd names under that key
 //
 // Thread: any; no state.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "channel/rings/known_secret.hpp"
 #include "channel/rings/node_connection.hpp"
@@ -38,16 +36,17 @@ struct OverFabric {
   wire::LinkWay way = wire::LinkWay::write;
 };
 using OneAddress = std::variant<UnixPath, OverFabric>;
+class ChainNodes;  // channel/rings/chain_nodes.hpp
 /// Those of a chain. Only the head lets clients in.
 struct ChainAddress {
-  std::vector<OneAddress> nodes;
-  /// With which the next search for the head begins; of all copies.
-  std::shared_ptr<std::atomic<std::size_t>> next = std::make_shared<std::atomic<std::size_t>>(0);
+  std::shared_ptr<ChainNodes> nodes;  ///< of all copies; never null
 };
 using NodeAddress = std::variant<UnixPath, OverFabric, ChainAddress>;
 
 /// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 for what is no address at all).
 Result<NodeAddress> parse_node_address(std::string_view text);
+/// The same of a single node.
+Result<OneAddress> parse_one_address(std::string_view text);
 
 /// Whether the way to this node is no memory of this machine, so that others on it could read what
 /// travels.
@@ -60,7 +59,8 @@ Result<NodeAddress> parse_node_address(std::string_view text);
 inline constexpr std::string_view kNodeAddressForms =
     "unix:PATH, shm:PATH, roce://HOST[:PORT]/SERVICE, "
     "roce+memif:PATH[,link=LINK][,service=SERVICE], roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or "
-    "ofi://PROVIDER/HOST[:PORT]";
+    "ofi://PROVIDER/HOST[:PORT], or of a chain chain://ADDRESS,ADDRESS or "
+    "chain://etcd://HOST:PORT,HOST:PORT/KEY";
 
 /// What was expected in place of an address that parse_node_address() refuses, in a sentence.
 [[nodiscard]] std::string explain_node_address(const Error& error);
@@ -77,9 +77,9 @@ struct ConnectOptions {
   std::optional<std::uint32_t> node_user{};
 };
 /// Of a chain, looks for the head for ten seconds at most, beginning behind the node that was the
-/// last to be one: whoever comes again has lost that.
+/// last to be one: a client that connects again has lost that.
 /// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process(); of a
-/// chain those of the last node that was asked.
+/// chain those of the last node that was asked, or no_chain, where etcd has named none.
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
                                                    const ConnectOptions& options = {});
 

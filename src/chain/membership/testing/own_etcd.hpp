@@ -17,7 +17,7 @@ namespace espalier::chain {
 /// Only a machine that hangs takes so long.
 inline constexpr std::uint64_t kEtcdSoonNs = 60'000'000'000;
 
-/// Ports of this machine that nobody has just now.
+/// Ports of this machine that are free at the moment.
 [[nodiscard]] std::vector<std::uint16_t> free_ports(std::size_t count);
 
 /// Runs a program to its end, whose output goes to a file. Returns its exit code.

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "channel/rings/chain_nodes.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+
+namespace espalier::client {
+namespace {
+
+std::unexpected<Error> no_chain(ChainFault fault) {
+  return fail(Code::no_chain, static_cast<std::uint32_t>(fault));
+}
+
+constexpr ChainFault same(chain::EtcdFault fault) { return static_cast<ChainFault>(fault); }
+static_assert(same(chain::EtcdFault::unavailable) == ChainFault::unavailable);
+static_assert(same(chain::EtcdFault::refused) == ChainFault::refused);
+static_assert(same(chain::EtcdFault::strange) == ChainFault::strange);
+static_assert(same(chain::EtcdFault::no_library) == ChainFault::no_library);
+
+std::shared_ptr<ChainNodes::Known> made_known(std::vector<OneAddress> nodes) {
+  auto known = std::make_shared<ChainNodes::Known>();
+  known->nodes = std::move(nodes);
+  return known;
+}
+
+}  // namespace
+
+ChainNodes::ChainNodes(std::vector<OneAddress> nodes) : known_(made_known(std::move(nodes))) {
+  ESPALIER_ASSERT(!known_->nodes.empty());
+}
+
+ChainNodes::ChainNodes(chain::EtcdPlace place) : place_(std::move(place)), known_(made_known({})) {}
+
+std::shared_ptr<ChainNodes::Known> ChainNodes::known() const {
+  const std::lock_guard lock(mutex_);
+  return known_;
+}
+
+bool ChainNodes::is_far() const {
+  if (is_in_etcd()) return true;
+  return std::ranges::any_of(known()->nodes, [](const OneAddress& node) {
+    return client::is_far(std::visit([](const auto& one) -> NodeAddress { return one; }, node));
+  });
+}
+
+Result<void> ChainNodes::ask(std::uint64_t until_ns) {
+  ESPALIER_ASSERT(is_in_etcd());
+  const auto before = known();
+  const std::lock_guard asking(asking_);
+  if (known() != before) return {};  // another thread has asked meanwhile
+  auto nodes = ask_etcd(until_ns);
+  if (!nodes) return std::unexpected(nodes.error());
+  auto found = made_known(std::move(*nodes));
+  const std::lock_guard lock(mutex_);
+  known_ = std::move(found);
+  return {};
+}
+
+// In the order of the chain: the head comes first. An address of a form that this version does not
+// know is one of a later version's, and passed over.
+Result<std::vector<OneAddress>> ChainNodes::ask_etcd(std::uint64_t until_ns) {
+  if (etcd_ == nullptr) {
+    auto access = chain::etcd_access_of_process(*place_);
+    if (!access) return no_chain(ChainFault::access_file);
+    etcd_ = std::make_unique<chain::EtcdMembership>(*place_, std::move(*access));
+  }
+  const auto view = etcd_->read_until(until_ns);
+  if (!view) return no_chain(same(view.error().fault));
+  if (!*view) return no_chain(ChainFault::no_chain);
+  std::vector<OneAddress> nodes;
+  for (const chain::MemberEntry& member : (*view)->members) {
+    if (member.clients.empty()) continue;
+    if (auto address = parse_one_address(member.clients)) nodes.push_back(std::move(*address));
+  }
+  if (nodes.empty()) return no_chain(ChainFault::no_addresses);
+  return nodes;
+}
+
+}  // namespace espalier::client
