@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+// The nodes of a chain as a server in the place of etcd names them; tests/chains has a real one.
+#include "channel/rings/chain_nodes.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "base/temporary_folder.hpp"
+#include "chain/membership/testing/fake_etcd.hpp"
+#include "espalier/map.hpp"
+
+namespace espalier::client {
+namespace {
+
+using chain::FakeEtcd;
+using chain::http_answer;
+using chain::range_body;
+
+constexpr std::uint64_t kFarNs = 60'000'000'000;  // only a machine that hangs takes so long
+
+std::uint64_t far() { return base::monotonic_ns() + kFarNs; }
+
+/// A view whose members have these addresses for clients.
+std::string view_text(const std::vector<std::string>& clients) {
+  chain::View view{.chain = 5, .epoch = 1, .fence_ms = 400, .members = {}};
+  for (const std::string& each : clients) {
+    const auto number = static_cast<std::uint32_t>(view.members.size() + 1);
+    view.members.push_back({number, "m" + std::to_string(number), "shm:/members", each});
+  }
+  return print(view);
+}
+
+FakeEtcd::Answer names(const std::vector<std::string>& clients) {
+  return {http_answer(200, range_body(view_text(clients)))};
+}
+
+std::vector<std::string> paths_of(const ChainNodes& nodes) {
+  std::vector<std::string> paths;
+  for (const OneAddress& node : nodes.known()->nodes) {
+    const auto* const path = std::get_if<UnixPath>(&node);
+    paths.push_back(path != nullptr ? path->path : "another");
+  }
+  return paths;
+}
+
+/// The fault of a chain whose etcd answers so.
+ChainFault fault_with(const FakeEtcd::Answer& answer) {
+  const FakeEtcd etcd([&](const FakeEtcd::Request&) { return answer; });
+  ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
+  const auto asked = nodes.ask(far());
+  EXPECT_FALSE(asked);
+  EXPECT_TRUE(nodes.known()->nodes.empty());
+  if (asked || asked.error().code != Code::no_chain) return ChainFault{};
+  return static_cast<ChainFault>(asked.error().detail);
+}
+
+TEST(ChainNodes, AddressesOfChainsAreReadOrRefused) {
+  for (const char* const good :
+       {"chain://unix:/a", "chain://unix:/a,shm:/b?rings=send,roce://192.0.2.1/1",
+        "chain://etcd://127.0.0.1:2379/key", "chain://etcd://one:1,[::1]:2/espalier/kv"}) {
+    EXPECT_EQ(Store::explain_address(good), "") << good;
+  }
+  for (const char* const bad :
+       {"chain://", "chain://etcd://", "chain://etcd://one:1", "chain://etcd://one:1/",
+        "chain://etcd://one/key", "chain://etcd://one:1/key,unix:/a", "chain://unix:/a,",
+        "chain://unix:/a,etcd://one:1/key", "chain://chain://unix:/a", "etcd://one:1/key",
+        "chain://http://one:1/key"}) {
+    EXPECT_EQ(Store::connect(bad).error().code, Code::invalid_argument) << bad;
+    EXPECT_THAT(Store::explain_address(bad), ::testing::HasSubstr("chain://etcd://HOST:PORT"));
+  }
+}
+
+TEST(ChainNodes, TravelFarWhereAnyOfThemIsFarOrMayBe) {
+  EXPECT_FALSE(is_far(*parse_node_address("chain://unix:/a,shm:/b")));
+  EXPECT_TRUE(is_far(*parse_node_address("chain://unix:/a,roce://192.0.2.1/1")));
+  EXPECT_TRUE(is_far(*parse_node_address("chain://etcd://127.0.0.1:2379/key")));
+}
+
+TEST(ChainNodes, EtcdNamesThemTheHeadFirst) {
+  const FakeEtcd etcd([](const FakeEtcd::Request&) {
+    return names({"unix:/head", "", "bogus:x", "chain://unix:/x", "unix:/tail"});
+  });
+  ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
+  EXPECT_TRUE(paths_of(nodes).empty()) << "it was not asked yet";
+  ASSERT_TRUE(nodes.ask(far()));
+  EXPECT_EQ(paths_of(nodes), (std::vector<std::string>{"/head", "/tail"}));
+  EXPECT_EQ(nodes.known()->next.load(), 0u);
+}
+
+TEST(ChainNodes, EachFaultHasItsReason) {
+  EXPECT_EQ(fault_with({http_answer(503, "{}")}), ChainFault::unavailable);
+  EXPECT_EQ(fault_with({http_answer(401, "{}")}), ChainFault::refused);
+  EXPECT_EQ(fault_with({http_answer(200, "hello")}), ChainFault::strange);
+  EXPECT_EQ(fault_with({http_answer(200, range_body("hello"))}), ChainFault::strange);
+  EXPECT_EQ(fault_with({http_answer(200, range_body(std::nullopt))}), ChainFault::no_chain);
+  EXPECT_EQ(fault_with(names({""})), ChainFault::no_addresses);
+  EXPECT_EQ(fault_with(names({"", "bogus:x"})), ChainFault::no_addresses);
+}
+
+TEST(ChainNodes, WhatIsKnownStaysWhileEtcdFails) {
+  std::atomic<bool> fails{false};
+  const FakeEtcd etcd([&](const FakeEtcd::Request&) {
+    return fails ? FakeEtcd::Answer{http_answer(503, "{}")} : names({"unix:/one"});
+  });
+  ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
+  ASSERT_TRUE(nodes.ask(far()));
+  fails = true;
+  const auto asked = nodes.ask(far());
+  ASSERT_FALSE(asked);
+  EXPECT_EQ(asked.error(), (Error{Code::no_chain, 0, 1}));
+  EXPECT_EQ(paths_of(nodes), std::vector<std::string>{"/one"});
+}
+
+class ChainNodesAccess : public ::testing::Test {
+ protected:
+  void TearDown() override { ::unsetenv(chain::kEtcdFileVariable); }
+  base::TemporaryFolder folder_;
+};
+
+TEST_F(ChainNodesAccess, AFileWithoutUseIsAFaultBeforeAnythingIsSent) {
+  const FakeEtcd etcd([](const FakeEtcd::Request&) { return names({"unix:/one"}); });
+  const std::string path = (folder_ / "access").string();
+  ::setenv(chain::kEtcdFileVariable, path.c_str(), 1);
+  ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
+  EXPECT_EQ(nodes.ask(far()).error(), (Error{Code::no_chain, 0, 7})) << "it is not there";
+  // It has a password, which would go to another machine in the clear.
+  std::ofstream(path) << "user ann\npassword word\n";
+  ASSERT_EQ(::chmod(path.c_str(), 0600), 0);
+  ChainNodes others(chain::EtcdPlace{{etcd.endpoint(), "192.0.2.1:2379"}, "key"});
+  EXPECT_EQ(others.ask(far()).error(), (Error{Code::no_chain, 0, 7}));
+  EXPECT_EQ(etcd.requests(), 0u);
+  std::ofstream(path) << "nonsense\n";
+  EXPECT_EQ(Store::connect("chain://etcd://" + etcd.endpoint() + "/key").error(),
+            (Error{Code::no_chain, 0, 7}));
+}
+
+// What does not change by waiting is not waited for.
+TEST(ChainNodes, ConnectingEndsWhereEtcdSaysThatThereIsNoChain) {
+  const FakeEtcd etcd(
+      [](const FakeEtcd::Request&) { return FakeEtcd::Answer{http_answer(200, range_body({}))}; });
+  const auto store = Store::connect("chain://etcd://" + etcd.endpoint() + "/key");
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error(), (Error{Code::no_chain, 0, 5}));
+  EXPECT_EQ(etcd.requests(), 1u);
+}
+
+// Ten seconds: etcd may have a leader by then.
+TEST(ChainNodesSlow, ConnectingEndsThoughEtcdIsSilent) {
+  const FakeEtcd etcd([](const FakeEtcd::Request&) {
+    return FakeEtcd::Answer{"", FakeEtcd::Then::hold};
+  });
+  const base::Stopwatch watch;
+  const auto store = Store::connect("chain://etcd://" + etcd.endpoint() + "/key");
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error(), (Error{Code::no_chain, 0, 1}));
+  EXPECT_GE(watch.elapsed_ns(), 9'000'000'000u);
+  EXPECT_LT(watch.elapsed_ns(), kFarNs);
+  EXPECT_LE(etcd.requests(), 20u) << "it is asked with pauses";
+}
+
+// None of the nodes that it names is there: it is asked again, with pauses, and then the last
+// node's error is the answer.
+TEST(ChainNodesSlow, ConnectingEndsThoughNoNodeServes) {
+  const base::TemporaryFolder folder;
+  const FakeEtcd etcd(
+      [&](const FakeEtcd::Request&) { return names({"unix:" + (folder / "none").string()}); });
+  const auto store = Store::connect("chain://etcd://" + etcd.endpoint() + "/key");
+  ASSERT_FALSE(store);
+  EXPECT_EQ(store.error(), (Error{Code::system, 0, ENOENT}));
+  EXPECT_GE(etcd.requests(), 2u);
+  EXPECT_LE(etcd.requests(), 42u);
+}
+
+TEST(ChainNodesConcurrency, ThreadsAskAndReadAtTheSameTime) {
+  const FakeEtcd etcd([](const FakeEtcd::Request&) { return names({"unix:/one", "unix:/two"}); });
+  ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int again = 0; again < 5; ++again) {
+        EXPECT_TRUE(nodes.ask(far()));
+        const auto known = nodes.known();
+        EXPECT_EQ(known->nodes.size(), 2u);
+        known->next = 1;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(etcd.requests(), 5u);
+  EXPECT_LE(etcd.requests(), 20u);
+}
+
+}  // namespace
+}  // namespace espalier::client
