@@ -66,17 +66,17 @@ TEST_F(ChainCommand, ClientsAddressesAreShownAndChanged) {
   EXPECT_EQ(view().epoch, 2u);
   EXPECT_EQ(tool_.run({"chain", "clients", "--members", path("c"), "b=unix:/b"}), kOk);
   EXPECT_EQ(view().epoch, 2u) << "nothing has changed";
-  EXPECT_EQ(tool_.run({"chain", "add", "--members", path("c"), member("d"), "--clients",
-                       "d=unix:/d"}),
-            kOk)
+  EXPECT_EQ(
+      tool_.run({"chain", "add", "--members", path("c"), member("d"), "--clients", "d=unix:/d"}),
+      kOk)
       << tool_.err();
   EXPECT_EQ(view().joining->clients, "unix:/d");
 }
 
 TEST_F(ChainCommand, ClientsAddressesThatAreNoneAreRefused) {
   ASSERT_EQ(tool_.run({"chain", "create", "--members", path("c"), member("a")}), kOk);
-  for (const char* const bad : {"a", "b=unix:/b", "a=", "a=bogus:x", "a=chain://unix:/a",
-                                "a=unix:/with a blank"}) {
+  for (const char* const bad :
+       {"a", "b=unix:/b", "a=", "a=bogus:x", "a=chain://unix:/a", "a=unix:/with a blank"}) {
     EXPECT_EQ(tool_.run({"chain", "clients", "--members", path("c"), bad}), kUsage) << bad;
     EXPECT_EQ(tool_.run({"chain", "create", "--members", path("d"), member("a"), "--clients", bad}),
               kUsage)

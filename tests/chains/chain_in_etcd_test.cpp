@@ -127,8 +127,8 @@ TEST_F(ChainInEtcdConcurrency, AMemberThatJoinedLaterIsFoundOnceTheKnownOnesAreG
   for (bool added = false; !added;) {
     const auto view = membership()->read();
     ASSERT_TRUE(view && *view);
-    const auto taken = membership()->replace((*view)->with_joining(
-        "b", "shm:" + (folder_ / "b").string(), "unix:" + socket_of("b")));
+    const auto taken = membership()->replace(
+        (*view)->with_joining("b", "shm:" + (folder_ / "b").string(), "unix:" + socket_of("b")));
     ASSERT_TRUE(taken) << taken.error();
     added = *taken;
   }

@@ -10,8 +10,12 @@ namespace {
 
 // The test vectors of RFC 4648.
 TEST(Base64, EachLengthOfATailIsWrittenAndReadBack) {
-  const char* const pairs[][2] = {{"", ""},         {"f", "Zg=="},     {"fo", "Zm8="},
-                                  {"foo", "Zm9v"},  {"foob", "Zm9vYg=="}, {"fooba", "Zm9vYmE="},
+  const char* const pairs[][2] = {{"", ""},
+                                  {"f", "Zg=="},
+                                  {"fo", "Zm8="},
+                                  {"foo", "Zm9v"},
+                                  {"foob", "Zm9vYg=="},
+                                  {"fooba", "Zm9vYmE="},
                                   {"foobar", "Zm9vYmFy"}};
   for (const auto& [bytes, text] : pairs) {
     EXPECT_EQ(in_base64(bytes), text);

@@ -101,9 +101,9 @@ std::expected<std::string, EtcdGateway::Failure> EtcdGateway::post_to(
     const std::string& endpoint, const Request& request) const {
   const CurlFunctions* const curl = curl_functions();
   if (curl == nullptr) {
-    return std::unexpected(Failure{
-        EtcdFault::no_library,
-        std::string(kCurlLibrary) + " cannot be loaded; Debian's package libcurl4 has it"});
+    return std::unexpected(
+        Failure{EtcdFault::no_library,
+                std::string(kCurlLibrary) + " cannot be loaded; Debian's package libcurl4 has it"});
   }
   const long timeout_ms = request_ms(request.until_ns);
   if (timeout_ms == 0) return std::unexpected(Failure{EtcdFault::unavailable, "no time is left"});

@@ -62,8 +62,7 @@ TEST(EtcdGateway, AnAnswerIsReadAndTheRequestIsOneOfEtcds) {
 
 TEST(EtcdGateway, NoKeyIsNoChainAndNoFault) {
   const FakeEtcd etcd([](const FakeEtcd::Request&) { return ok(range_body(std::nullopt)); });
-  EXPECT_EQ(membership_at({etcd.endpoint()}).read_until(EtcdGateway::kNoEnd).value(),
-            std::nullopt);
+  EXPECT_EQ(membership_at({etcd.endpoint()}).read_until(EtcdGateway::kNoEnd).value(), std::nullopt);
 }
 
 TEST(EtcdGateway, WhatIsNoAnswerOfEtcdsIsStrange) {
@@ -120,9 +119,8 @@ TEST(EtcdGatewaySlow, TheNextEndpointIsAskedAndTheOneThatAnsweredComesFirst) {
   const FakeEtcd silent([](const FakeEtcd::Request&) {
     return FakeEtcd::Answer{"", FakeEtcd::Then::hold};
   });
-  const FakeEtcd refusing([](const FakeEtcd::Request&) {
-    return FakeEtcd::Answer{http_answer(503, "{}")};
-  });
+  const FakeEtcd refusing(
+      [](const FakeEtcd::Request&) { return FakeEtcd::Answer{http_answer(503, "{}")}; });
   const FakeEtcd good([](const FakeEtcd::Request&) { return ok(range_body(std::nullopt)); });
   const std::string none = "127.0.0.1:" + std::to_string(free_ports(1)[0]);
   EtcdMembership membership =
@@ -158,8 +156,7 @@ TEST(EtcdGateway, APasswordIsSentOnceAndThenItsToken) {
     EXPECT_THAT(request.head, HasSubstr("\r\nAuthorization: abc.1"));
     return ok(range_body(std::nullopt));
   });
-  EtcdMembership membership =
-      membership_at({etcd.endpoint()}, {.user = "ann", .password = "word"});
+  EtcdMembership membership = membership_at({etcd.endpoint()}, {.user = "ann", .password = "word"});
   EXPECT_TRUE(membership.read());
   EXPECT_TRUE(membership.read());
   EXPECT_EQ(etcd.requests(), 3u);

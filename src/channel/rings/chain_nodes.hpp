@@ -58,8 +58,8 @@ class ChainNodes {
   Result<std::vector<OneAddress>> ask_etcd(std::uint64_t until_ns);
 
   const std::optional<chain::EtcdPlace> place_;
-  std::mutex asking_;                             // held while etcd is asked; taken before mutex_
-  std::unique_ptr<chain::EtcdMembership> etcd_;   // guarded by asking_; null: not asked yet
+  std::mutex asking_;                            // held while etcd is asked; taken before mutex_
+  std::unique_ptr<chain::EtcdMembership> etcd_;  // guarded by asking_; null: not asked yet
   mutable std::mutex mutex_;
   std::shared_ptr<Known> known_;  // guarded by mutex_
 };
