@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offloads of transactions (store/transaction.hpp). The scheduler's thread executes a short one
-// in one piece; a helper executes a long one, and one that found no memory. If the log is full, it
+// The offloads of transactions (store/transaction.hpp), in the order of arrival among those with a
+// key in common (store/key_queues.hpp). The scheduler's thread executes a short one in one piece; a
+// helper executes a long one, and one that found no memory. If the log is full, it
 // starts over when there may be room. A numbered one whose number another request is executing
 // retries shortly after.
 #include <algorithm>
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +16,7 @@
 
 #include "base/clock.hpp"
 #include "base/durable_mark.hpp"
+#include "base/random.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/client_record.hpp"
 #include "catalog/redo_sink.hpp"
@@ -23,6 +27,7 @@
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "memory/version_clock.hpp"
+#include "store/key_queues.hpp"
 #include "store/numbered_clients.hpp"
 #include "store/starved_write.hpp"
 #include "store/store_core.hpp"
@@ -32,6 +37,8 @@ namespace espalier::offload {
 namespace {
 
 constexpr std::uint64_t kRepeatedPaceNs = 100'000;
+constexpr std::uint64_t kQueuedPaceNs = 20'000;
+constexpr std::uint8_t kLooksAtOnce = 64;  // a short transaction ends meanwhile
 
 struct TransactState {
   std::vector<store::ObjectSteps> objects;  // empty: not read yet
@@ -40,9 +47,11 @@ struct TransactState {
   std::string found;       // reserved before anything is written
   store::ClientTurn turn;  // of a numbered one
   std::optional<store::RequestNumber> number;
-  std::unique_ptr<store::KeptAnswer> known;  // the earlier outcome of its number
-  tree::StarvedWrite starved;                // `since_ns` 0: it has found memory so far
-  bool is_long = false;                      // not for the scheduler's thread
+  std::unique_ptr<store::KeptAnswer> known;        // the earlier outcome of its number
+  tree::StarvedWrite starved;                      // `since_ns` 0: it has found memory so far
+  bool is_long = false;                            // not for the scheduler's thread
+  std::uint8_t looks = 0;                          // at its place, one in each turn
+  std::unique_ptr<store::KeyQueues::Place> place;  // null: not entered, or it has run
 };
 
 bool any_must_wait(const std::vector<store::ObjectSteps>& objects) {
@@ -62,6 +71,78 @@ Next run_on_helper(Call& call, TransactState& state) {
   });
 }
 
+/// Runs it on this thread, unless it is long.
+void run_briefly(Call& call, TransactState& state) {
+  state.done = store::transact(call.services().store, state.objects,
+                               {.waits = false,
+                                .briefly = true,
+                                .answer = &state.found,
+                                .turn = state.turn ? &state.turn : nullptr});
+  state.is_long = *state.done && (*state.done)->too_long;
+  if (state.is_long) state.done.reset();
+}
+
+bool lacks_memory(const TransactState& state) {
+  return state.done && !*state.done && state.done->error().code == Code::out_of_memory;
+}
+
+/// The store's list of parts has a lock.
+struct TransactPart final : SchedulerPart {
+  store::KeyQueues* queues = nullptr;
+};
+
+store::KeyQueues& queues_of(Call& call) {
+  auto& part = call.scheduler_part<TransactPart>();
+  if (part.queues == nullptr) {
+    part.queues = &call.services().store.parts.of<store::KeyQueues>();
+  }
+  return *part.queues;
+}
+
+/// For the bound of its places: the connection, and the principal that it relays for.
+std::uint64_t queue_client_of(Call& call) {
+  const auto connection = reinterpret_cast<std::uintptr_t>(&call.connection());
+  return base::mix64(connection + std::hash<std::string_view>{}(call.principal().name));
+}
+
+// Nothing: it has its place in the queues of its keys. A client with many places waits without
+// another one, so that transactions of others come in between.
+std::optional<Next> enter_queues(Call& call, TransactState& state, store::KeyQueues& queues) {
+  auto place = std::make_unique<store::KeyQueues::Place>();
+  if (!queues.enter(*place, state.objects, queue_client_of(call))) {
+    return call.at(base::monotonic_ns() + kQueuedPaceNs);
+  }
+  state.place = std::move(place);
+  return std::nullopt;
+}
+
+// Runs it once no transaction that arrived before it has a key of it. Nothing: it has run, or found
+// no memory.
+std::optional<Next> run_in_order(Call& call, TransactState& state) {
+  store::KeyQueues& queues = queues_of(call);
+  if (state.place == nullptr) {
+    if (auto alone = queues.try_alone()) {
+      run_briefly(call, state);
+      if (!state.is_long && !lacks_memory(state)) return std::nullopt;
+      auto place = std::make_unique<store::KeyQueues::Place>();
+      queues.place_first(std::move(*alone), *place, state.objects, queue_client_of(call));
+      state.place = std::move(place);
+    } else if (const auto next = enter_queues(call, state, queues)) {
+      return *next;
+    }
+  }
+  if (!state.place->is_first()) {
+    const bool is_long_ahead = state.looks == kLooksAtOnce;
+    if (is_long_ahead) return call.at(base::monotonic_ns() + kQueuedPaceNs);
+    ++state.looks;
+    return call.again();
+  }
+  if (lacks_memory(state)) return std::nullopt;
+  if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
+  run_briefly(call, state);
+  return state.is_long ? std::optional(run_on_helper(call, state)) : std::nullopt;
+}
+
 // A number that is refused for good is never executed, whatever is still under way.
 Next refuse_number(Call& call, TransactState& state, const Error& error,
                    std::string_view words = {}) {
@@ -72,7 +153,7 @@ Next refuse_number(Call& call, TransactState& state, const Error& error,
 // Like other writes, waits a while for memory that others hold, and then runs on a helper, which
 // first frees some. Nothing: it has found some, or is refused.
 std::optional<Next> try_again(Call& call, TransactState& state) {
-  if (*state.done || state.done->error().code != Code::out_of_memory) return std::nullopt;
+  if (!lacks_memory(state)) return std::nullopt;
   tree::StarvedWrite& starved = state.starved;
   if (starved.since_ns == 0) {
     starved.since_ns = base::monotonic_ns();
@@ -150,19 +231,10 @@ Next run_transaction(Call& call, const object_calls::Transact& asked, TransactSt
     // Too many others wait for durability, or have waited for too long.
     if (!state.clock->may_take()) return await_clock(call, state);
     if (any_must_wait(state.objects)) return call.after_release();
-    if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
-    state.done = store::transact(call.services().store, state.objects,
-                                 {.waits = false,
-                                  .briefly = true,
-                                  .answer = &state.found,
-                                  .turn = state.turn ? &state.turn : nullptr});
-    state.is_long = *state.done && (*state.done)->too_long;
-    if (state.is_long) {
-      state.done.reset();
-      return run_on_helper(call, state);
-    }
+    if (const auto next = run_in_order(call, state)) return *next;
   }
   if (const auto next = try_again(call, state)) return *next;
+  state.place.reset();
   if (*state.done) return answer_transaction(call, state, is_numbered);
   const Error error = state.done->error();
   if (error.code == Code::busy && call.may_wait_for_room()) return call.with_room();

@@ -14,6 +14,7 @@
 #include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_record.hpp"
 #include "memory/version_clock.hpp"
+#include "store/key_queues.hpp"
 #include "store/numbered_outcome.hpp"
 #include "store/planted_store_bugs.hpp"
 #include "store/starved_write.hpp"
@@ -396,6 +397,31 @@ Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objec
     done = attempt(**clock, objects, terms);
   }
   return done;
+}
+
+// A short one that finds the store without others needs no queue.
+Result<Transacted> transact_in_order(tree::StoreCore& store, std::span<ObjectSteps> objects,
+                                     const TransactTerms& terms) noexcept {
+  try {
+    auto& queues = store.parts.of<KeyQueues>();
+    KeyQueues::Place place;
+    if (auto alone = queues.try_alone()) {
+      TransactTerms at_once = terms;
+      at_once.briefly = true;
+      at_once.waits = false;
+      auto done = transact(store, objects, at_once);
+      const bool is_long = done && done->too_long && !terms.briefly;
+      const bool lacks_memory = !done && done.error().code == Code::out_of_memory && terms.waits;
+      if (!is_long && !lacks_memory) return done;
+      queues.place_first(std::move(*alone), place, objects);
+    } else {
+      static_cast<void>(queues.enter(place, objects));
+      queues.await(place);
+    }
+    return transact(store, objects, terms);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
 }
 
 bool wait_for_release(const KeptAnswer& answer, catalog::RedoSink* sink) {

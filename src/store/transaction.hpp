@@ -100,6 +100,11 @@ struct TransactTerms {
 Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
                             const TransactTerms& terms = {}) noexcept;
 
+/// The same for threads that may block: in the order of arrival among those with a key in common
+/// (store/key_queues.hpp), which it waits for first.
+Result<Transacted> transact_in_order(tree::StoreCore& store, std::span<ObjectSteps> objects,
+                                     const TransactTerms& terms = {}) noexcept;
+
 /// Waits until what was done may be told. False: it never may.
 [[nodiscard]] bool wait_for_release(memory::VersionClock& clock, std::uint64_t version);
 /// The same of what a number came to before. `sink`: of its record.
