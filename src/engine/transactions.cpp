@@ -64,7 +64,7 @@ Next run_on_helper(Call& call, TransactState& state) {
   tree::StoreCore& store = call.services().store;
   return call.helper_steps_when_possible([&state, &store](StepContext&) {
     if (state.starved.since_ns != 0) tree::make_room(store, state.starved);
-    state.done = store::transact(
+    state.done = store::transact_in_order(
         store, state.objects,
         {.waits = false, .answer = &state.found, .turn = state.turn ? &state.turn : nullptr});
     return JobStep::done;
@@ -116,31 +116,28 @@ std::optional<Next> enter_queues(Call& call, TransactState& state, store::KeyQue
   return std::nullopt;
 }
 
-// Runs it once no transaction that arrived before it has a key of it. Nothing: it has run, or found
-// no memory.
+// Runs it once no transaction that arrived before it has a key of it; a long one arrives when a
+// helper takes it. Nothing: it has run.
 std::optional<Next> run_in_order(Call& call, TransactState& state) {
+  if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
   store::KeyQueues& queues = queues_of(call);
+  std::optional<store::KeyQueues::Alone> alone;
   if (state.place == nullptr) {
-    if (auto alone = queues.try_alone()) {
-      run_briefly(call, state);
-      if (!state.is_long && !lacks_memory(state)) return std::nullopt;
-      auto place = std::make_unique<store::KeyQueues::Place>();
-      queues.place_first(std::move(*alone), *place, state.objects, queue_client_of(call));
-      state.place = std::move(place);
-    } else if (const auto next = enter_queues(call, state, queues)) {
-      return *next;
+    alone = queues.try_alone();
+    if (!alone) {
+      if (const auto next = enter_queues(call, state, queues)) return *next;
     }
   }
-  if (!state.place->is_first()) {
+  if (state.place != nullptr && !state.place->is_first()) {
     const bool is_long_ahead = state.looks == kLooksAtOnce;
     if (is_long_ahead) return call.at(base::monotonic_ns() + kQueuedPaceNs);
     ++state.looks;
     return call.again();
   }
-  if (lacks_memory(state)) return std::nullopt;
-  if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
   run_briefly(call, state);
-  return state.is_long ? std::optional(run_on_helper(call, state)) : std::nullopt;
+  state.place.reset();
+  if (state.is_long) return run_on_helper(call, state);
+  return std::nullopt;
 }
 
 // A number that is refused for good is never executed, whatever is still under way.
@@ -228,13 +225,13 @@ Next run_transaction(Call& call, const object_calls::Transact& asked, TransactSt
     state.objects = *std::move(objects);
   }
   if (!state.done) {
-    // Too many others wait for durability, or have waited for too long.
-    if (!state.clock->may_take()) return await_clock(call, state);
-    if (any_must_wait(state.objects)) return call.after_release();
+    // Too many others wait for durability, or have waited for too long. One that has its place keeps
+    // none of its keys waiting for a disk.
+    if (state.place == nullptr && !state.clock->may_take()) return await_clock(call, state);
+    if (state.place == nullptr && any_must_wait(state.objects)) return call.after_release();
     if (const auto next = run_in_order(call, state)) return *next;
   }
   if (const auto next = try_again(call, state)) return *next;
-  state.place.reset();
   if (*state.done) return answer_transaction(call, state, is_numbered);
   const Error error = state.done->error();
   if (error.code == Code::busy && call.may_wait_for_room()) return call.with_room();

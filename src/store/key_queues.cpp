@@ -91,25 +91,6 @@ bool KeyQueues::enter(Place& place, std::span<const ObjectSteps> objects, std::u
   return true;
 }
 
-// All places that are there wait for the one that is alone: they get what they wait for beside it
-// before that ends, so none of them is first in between.
-void KeyQueues::place_first(Alone alone, Place& place, std::span<const ObjectSteps> objects,
-                            std::uint64_t client) {
-  ESPALIER_ASSERT(place.queues_ == nullptr && alone.queues_ == this);
-  const auto hashes = hashes_of(objects);
-  place.keys_.assign(hashes.size(), Key());
-  const std::lock_guard lock(mutex_);
-  add(place, client);
-  for (std::size_t i = 0; i < hashes.size(); ++i) {
-    place.keys_[i].hash = hashes[i];
-    place.keys_[i].owner = &place;
-    put_first(place.keys_[i]);
-  }
-  alone.queues_ = nullptr;
-  state_.fetch_and(~kIsAlone, std::memory_order_acq_rel);
-  release_those_behind_alone();
-}
-
 /// Counts it. From then on none begins alone.
 void KeyQueues::add(Place& place, std::uint64_t client) noexcept {
   place.queues_ = this;
@@ -141,17 +122,6 @@ void KeyQueues::put_last(Key& key) noexcept {
   key.behind = nullptr;
   (bucket.last != nullptr ? bucket.last->behind : bucket.first) = &key;
   bucket.last = &key;
-}
-
-void KeyQueues::put_first(Key& key) noexcept {
-  Bucket& bucket = bucket_of(key);
-  const Key* same = bucket.first;
-  while (same != nullptr && same->hash != key.hash) same = same->behind;
-  if (same != nullptr) same->owner->ahead_.fetch_add(1, std::memory_order_relaxed);
-  key.before = nullptr;
-  key.behind = bucket.first;
-  (bucket.first != nullptr ? bucket.first->before : bucket.last) = &key;
-  bucket.first = &key;
 }
 
 // The next one of the key had exactly this before it, if none else is.

@@ -3,9 +3,8 @@
 // arrived first (docs/design/transactions.md). A transaction enters the queues of all its keys under
 // one lock, so the order is the same in each queue, and no two wait for each other.
 //
-//   try_alone     no other is there: it runs without queues; all that arrive meanwhile wait for it
-//   enter         behind all that are there
-//   place_first   one that ran alone, and has to wait for memory or a helper: before all others
+//   try_alone   no other is there: it runs without queues; all that arrive meanwhile wait for it
+//   enter       behind all that are there
 //
 // Invariants
 // - A place is first, and may run, if and only if no earlier place has a key of it, and none that
@@ -102,10 +101,6 @@ class KeyQueues final : public StorePart {
   /// std::bad_alloc. Requires: the place is in none. Cost: a lock; by its keys.
   [[nodiscard]] bool enter(Place& place, std::span<const ObjectSteps> objects,
                            std::uint64_t client = kNoClient);
-  /// The place is first, and those without a key of it may run. Errors, requires: the same; on an
-  /// error nothing is alone any more.
-  void place_first(Alone alone, Place& place, std::span<const ObjectSteps> objects,
-                   std::uint64_t client = kNoClient);
   /// Blocks until it is first.
   void await(const Place& place);
 
@@ -124,7 +119,6 @@ class KeyQueues final : public StorePart {
   [[nodiscard]] std::uint32_t& share_of(std::uint64_t client) { return shares_[client % kShares]; }
   void add(Place& place, std::uint64_t client) noexcept;
   void put_last(Key& key) noexcept;
-  void put_first(Key& key) noexcept;
   void take_out(Key& key) noexcept;
   void release_those_behind_alone() noexcept;
   void step_ahead(Place& place) noexcept;

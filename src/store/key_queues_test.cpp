@@ -97,28 +97,6 @@ TEST(KeyQueues, OneIsAloneWhileThereIsNoOther) {
   EXPECT_TRUE(queues.try_alone()) << "the one before has ended";
 }
 
-TEST(KeyQueues, OneThatWasAloneComesBeforeThoseThatCameMeanwhile) {
-  KeyQueues queues;
-  auto alone = queues.try_alone();
-  ASSERT_TRUE(alone);
-  Place same;
-  Place again;
-  Place other;
-  EXPECT_TRUE(queues.enter(same, on_keys(kBoth)));
-  EXPECT_TRUE(queues.enter(again, on_keys(kBoth)));
-  EXPECT_TRUE(queues.enter(other, on_keys(kOther)));
-  Place first;
-  queues.place_first(std::move(*alone), first, on_keys(kOne));
-  EXPECT_TRUE(first.is_first());
-  EXPECT_FALSE(same.is_first());
-  EXPECT_TRUE(other.is_first()) << "it has no key of it";
-  first.leave();
-  EXPECT_TRUE(same.is_first());
-  EXPECT_FALSE(again.is_first());
-  same.leave();
-  EXPECT_TRUE(again.is_first());
-}
-
 TEST(KeyQueues, AClientHasSoManyPlacesAndNoMore) {
   KeyQueues queues;
   std::array<Place, KeyQueues::kPlacesOfClientMax> places;
@@ -180,13 +158,8 @@ TEST(KeyQueuesRandom, AgreeWithAModel) {
     if (what == 0 && !model.alone) {
       model.alone = queues.try_alone();
       EXPECT_EQ(model.alone.has_value(), model.entries.empty());
-    } else if (what == 1 && model.alone && random.below(2) == 0) {
-      model.alone.reset();
     } else if (what == 1 && model.alone) {
-      QueueModel::Entry first{std::make_unique<Place>(), some_keys(random)};
-      queues.place_first(std::move(*model.alone), *first.place, on_keys(first.keys));
       model.alone.reset();
-      model.entries.insert(model.entries.begin(), std::move(first));
     } else if (what < 5 && model.entries.size() < 12) {
       QueueModel::Entry last{std::make_unique<Place>(), some_keys(random)};
       EXPECT_TRUE(queues.enter(*last.place, on_keys(last.keys)));
@@ -227,10 +200,6 @@ TEST(KeyQueuesConcurrency, TicketsOfAKeyAscend) {
           ticket = ++tickets;
           alone = queues.try_alone();
           if (!alone) static_cast<void>(queues.enter(place, on_keys(keys)));
-        }
-        if (alone && random.below(4) == 0) {
-          queues.place_first(std::move(*alone), place, on_keys(keys));
-          alone.reset();
         }
         queues.await(place);
         for (const std::size_t key : at) {

@@ -351,6 +351,50 @@ Result<Transacted> attempt(memory::VersionClock& clock, std::span<ObjectSteps> o
   }
 }
 
+// Runs it once no transaction that arrived before it has a key of it. A short one that finds no
+// other needs no queue.
+Result<Transacted> attempt_in_order(tree::StoreCore& store, memory::VersionClock& clock,
+                                    std::span<ObjectSteps> objects,
+                                    const TransactTerms& terms) noexcept {
+  try {
+    auto& queues = store.parts.of<KeyQueues>();
+    if (const auto alone = queues.try_alone()) {
+      TransactTerms briefly = terms;
+      briefly.briefly = true;
+      auto done = attempt(clock, objects, briefly);
+      if (!done || !done->too_long || terms.briefly) return done;
+    }
+    KeyQueues::Place place;
+    static_cast<void>(queues.enter(place, objects));  // there is no bound
+    queues.await(place);
+    return attempt(clock, objects, terms);
+  } catch (const std::bad_alloc&) {
+    return fail(Code::out_of_memory);
+  }
+}
+
+/// Attempts it until it has its memory, or there is none. `attempted`: as attempt().
+template <class Attempted>
+Result<Transacted> run(tree::StoreCore& store, std::span<ObjectSteps> objects,
+                       const TransactTerms& terms, const Attempted& attempted) noexcept {
+  const auto clock = clock_of(objects);
+  if (!clock) return std::unexpected(clock.error());
+  if (*clock == nullptr) return fail(Code::invalid_argument);
+  auto done = attempted(**clock, objects, terms);
+  tree::StarvedWrite starved{only_erases(objects), 0, base::monotonic_ns(), false};
+  while (terms.waits && !done && done.error().code == Code::out_of_memory) {
+    if (!tree::may_try_again(store, starved)) break;
+    ++starved.attempts;
+    if (starved.attempts > tree::kAttemptsAtOnce) {
+      const std::uint64_t until_ns = base::monotonic_ns() + tree::kStarvedPaceNs;
+      while (base::monotonic_ns() < until_ns) std::this_thread::yield();
+    }
+    tree::make_room(store, starved);
+    done = attempted(**clock, objects, terms);
+  }
+  return done;
+}
+
 }  // namespace
 
 Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects) {
@@ -381,47 +425,16 @@ bool only_erases(std::span<const ObjectSteps> objects) {
 
 Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
                             const TransactTerms& terms) noexcept {
-  const auto clock = clock_of(objects);
-  if (!clock) return std::unexpected(clock.error());
-  if (*clock == nullptr) return fail(Code::invalid_argument);
-  auto done = attempt(**clock, objects, terms);
-  tree::StarvedWrite starved{only_erases(objects), 0, base::monotonic_ns(), false};
-  while (terms.waits && !done && done.error().code == Code::out_of_memory) {
-    if (!tree::may_try_again(store, starved)) break;
-    ++starved.attempts;
-    if (starved.attempts > tree::kAttemptsAtOnce) {
-      const std::uint64_t until_ns = base::monotonic_ns() + tree::kStarvedPaceNs;
-      while (base::monotonic_ns() < until_ns) std::this_thread::yield();
-    }
-    tree::make_room(store, starved);
-    done = attempt(**clock, objects, terms);
-  }
-  return done;
+  return run(store, objects, terms, attempt);
 }
 
-// A short one that finds the store without others needs no queue.
 Result<Transacted> transact_in_order(tree::StoreCore& store, std::span<ObjectSteps> objects,
                                      const TransactTerms& terms) noexcept {
-  try {
-    auto& queues = store.parts.of<KeyQueues>();
-    KeyQueues::Place place;
-    if (auto alone = queues.try_alone()) {
-      TransactTerms at_once = terms;
-      at_once.briefly = true;
-      at_once.waits = false;
-      auto done = transact(store, objects, at_once);
-      const bool is_long = done && done->too_long && !terms.briefly;
-      const bool lacks_memory = !done && done.error().code == Code::out_of_memory && terms.waits;
-      if (!is_long && !lacks_memory) return done;
-      queues.place_first(std::move(*alone), place, objects);
-    } else {
-      static_cast<void>(queues.enter(place, objects));
-      queues.await(place);
-    }
-    return transact(store, objects, terms);
-  } catch (const std::bad_alloc&) {
-    return fail(Code::out_of_memory);
-  }
+  const auto in_order = [&store](memory::VersionClock& clock, std::span<ObjectSteps> steps,
+                                 const TransactTerms& how) {
+    return attempt_in_order(store, clock, steps, how);
+  };
+  return run(store, objects, terms, in_order);
 }
 
 bool wait_for_release(const KeptAnswer& answer, catalog::RedoSink* sink) {

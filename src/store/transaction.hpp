@@ -100,8 +100,8 @@ struct TransactTerms {
 Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
                             const TransactTerms& terms = {}) noexcept;
 
-/// The same for threads that may block: in the order of arrival among those with a key in common
-/// (store/key_queues.hpp), which it waits for first.
+/// The same by a thread that may block: each attempt once no transaction that arrived before it has
+/// a key of it (store/key_queues.hpp).
 Result<Transacted> transact_in_order(tree::StoreCore& store, std::span<ObjectSteps> objects,
                                      const TransactTerms& terms = {}) noexcept;
 
