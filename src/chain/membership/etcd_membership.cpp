@@ -82,17 +82,10 @@ std::expected<EtcdAccess, std::string> etcd_access_of_process(const EtcdPlace& p
   return access;
 }
 
-std::expected<std::optional<EtcdMembership::Found>, EtcdError> EtcdMembership::find(
-    std::uint64_t until_ns) {
-  const json request = {{"key", in_base64(key_)}};
-  const auto answer = gateway_.post("/v3/kv/range", request.dump(), until_ns);
-  if (!answer) return std::unexpected(answer.error());
-  const auto strange = [](std::string words) {
-    return std::unexpected(EtcdError{EtcdFault::strange, std::move(words)});
-  };
-  const json found = json::parse(*answer, nullptr, false);
+std::expected<std::optional<EtcdView>, std::string> read_etcd_answer(std::string_view answer) {
+  const json found = json::parse(answer, nullptr, false);
   if (!found.is_object() || !found.contains("header")) {
-    return strange("what answers there is no etcd");
+    return std::unexpected("what answers there is no etcd");
   }
   const auto pairs = found.find("kvs");
   if (pairs == found.end()) return std::nullopt;
@@ -100,10 +93,19 @@ std::expected<std::optional<EtcdMembership::Found>, EtcdError> EtcdMembership::f
   const std::string* const value = is_one ? text_at((*pairs)[0], "value") : nullptr;
   const std::string* const revision = is_one ? text_at((*pairs)[0], "mod_revision") : nullptr;
   const auto text = value != nullptr ? of_base64(*value) : std::nullopt;
-  if (!text || revision == nullptr) return strange("etcd answers what no etcd does");
+  if (!text || revision == nullptr) return std::unexpected("etcd answers what no etcd does");
   auto view = parse_view(*text);
-  if (!view) return strange("the key '" + key_ + "' has no chain: " + view.error());
-  return Found{std::move(*view), *revision};
+  if (!view) return std::unexpected("it has no chain: " + view.error());
+  return EtcdView{std::move(*view), *revision};
+}
+
+std::expected<std::optional<EtcdView>, EtcdError> EtcdMembership::find(std::uint64_t until_ns) {
+  const json request = {{"key", in_base64(key_)}};
+  const auto answer = gateway_.post("/v3/kv/range", request.dump(), until_ns);
+  if (!answer) return std::unexpected(answer.error());
+  auto found = read_etcd_answer(*answer);
+  if (found) return std::move(*found);
+  return std::unexpected(EtcdError{EtcdFault::strange, "the key '" + key_ + "': " + found.error()});
 }
 
 std::expected<std::optional<View>, EtcdError> EtcdMembership::read_until(std::uint64_t until_ns) {

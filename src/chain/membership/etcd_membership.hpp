@@ -30,6 +30,16 @@ inline constexpr std::string_view kEtcdScheme = "etcd://";
 /// sentence; also where a password would cross a network in the clear on its way there.
 [[nodiscard]] std::expected<EtcdAccess, std::string> etcd_access_of_process(const EtcdPlace& place);
 
+/// A view, and the etcd revision of its last change.
+struct EtcdView {
+  View view;
+  std::string revision;
+};
+/// What etcd answers of the key of a chain, in any bytes; nothing: there is no such key. Errors: a
+/// sentence.
+[[nodiscard]] std::expected<std::optional<EtcdView>, std::string> read_etcd_answer(
+    std::string_view answer);
+
 class EtcdMembership final : public Membership {
  public:
   explicit EtcdMembership(EtcdPlace place, EtcdAccess access = {})
@@ -41,12 +51,7 @@ class EtcdMembership final : public Membership {
   [[nodiscard]] std::expected<bool, std::string> replace(const View& next) override;
 
  private:
-  /// A view, and the etcd revision of its last change.
-  struct Found {
-    View view;
-    std::string revision;
-  };
-  [[nodiscard]] std::expected<std::optional<Found>, EtcdError> find(std::uint64_t until_ns);
+  [[nodiscard]] std::expected<std::optional<EtcdView>, EtcdError> find(std::uint64_t until_ns);
 
   const std::string key_;
   EtcdGateway gateway_;
