@@ -13,11 +13,11 @@ std::unexpected<Error> no_chain(ChainFault fault) {
   return fail(Code::no_chain, static_cast<std::uint32_t>(fault));
 }
 
-constexpr ChainFault same(chain::EtcdFault fault) { return static_cast<ChainFault>(fault); }
-static_assert(same(chain::EtcdFault::unavailable) == ChainFault::unavailable);
-static_assert(same(chain::EtcdFault::refused) == ChainFault::refused);
-static_assert(same(chain::EtcdFault::strange) == ChainFault::strange);
-static_assert(same(chain::EtcdFault::no_library) == ChainFault::no_library);
+constexpr ChainFault chain_fault_of(chain::EtcdFault fault) { return static_cast<ChainFault>(fault); }
+static_assert(chain_fault_of(chain::EtcdFault::unavailable) == ChainFault::unavailable);
+static_assert(chain_fault_of(chain::EtcdFault::refused) == ChainFault::refused);
+static_assert(chain_fault_of(chain::EtcdFault::strange) == ChainFault::strange);
+static_assert(chain_fault_of(chain::EtcdFault::no_library) == ChainFault::no_library);
 
 std::shared_ptr<ChainNodes::Known> made_known(std::vector<OneAddress> nodes) {
   auto known = std::make_shared<ChainNodes::Known>();
@@ -67,7 +67,7 @@ Result<std::vector<OneAddress>> ChainNodes::ask_etcd(std::uint64_t until_ns) {
     etcd_ = std::make_unique<chain::EtcdMembership>(*place_, std::move(*access));
   }
   const auto view = etcd_->read_until(until_ns);
-  if (!view) return no_chain(same(view.error().fault));
+  if (!view) return no_chain(chain_fault_of(view.error().fault));
   if (!*view) return no_chain(ChainFault::no_chain);
   std::vector<OneAddress> nodes;
   for (const chain::MemberEntry& member : (*view)->members) {
