@@ -13,7 +13,9 @@ std::unexpected<Error> no_chain(ChainFault fault) {
   return fail(Code::no_chain, static_cast<std::uint32_t>(fault));
 }
 
-constexpr ChainFault chain_fault_of(chain::EtcdFault fault) { return static_cast<ChainFault>(fault); }
+constexpr ChainFault chain_fault_of(chain::EtcdFault fault) {
+  return static_cast<ChainFault>(fault);
+}
 static_assert(chain_fault_of(chain::EtcdFault::unavailable) == ChainFault::unavailable);
 static_assert(chain_fault_of(chain::EtcdFault::refused) == ChainFault::refused);
 static_assert(chain_fault_of(chain::EtcdFault::strange) == ChainFault::strange);
