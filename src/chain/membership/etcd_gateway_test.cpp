@@ -129,7 +129,7 @@ TEST(EtcdGatewaySlow, TheNextEndpointIsAskedAndTheOneThatAnsweredComesFirst) {
     EXPECT_TRUE(membership.read_until(base::monotonic_ns() + kFarNs));
     EXPECT_EQ(good.requests(), i);
   }
-  EXPECT_EQ(silent.requests(), 1u);
+  EXPECT_LE(silent.requests(), 1u);
   EXPECT_EQ(refusing.requests(), 1u);
 }
 
@@ -142,9 +142,9 @@ TEST(EtcdGateway, NoEndpointIsAskedBehindTheEnd) {
   const auto read = membership_at(many).read_until(base::monotonic_ns() + 50'000'000);
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().fault, EtcdFault::unavailable);
-  EXPECT_EQ(silent.requests(), 1u);
+  EXPECT_LE(silent.requests(), 1u);
   EXPECT_FALSE(membership_at(many).read_until(1));
-  EXPECT_EQ(silent.requests(), 1u) << "there was no time from the beginning";
+  EXPECT_LE(silent.requests(), 1u) << "there was no time from the beginning";
 }
 
 TEST(EtcdGateway, APasswordIsSentOnceAndThenItsToken) {
