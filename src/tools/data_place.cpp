@@ -53,7 +53,10 @@ std::unexpected<Failure> no_head(const std::string& address, const Error& error)
   constexpr std::string_view kChain = "chain://";
   const std::string place = address.substr(std::min(address.size(), kChain.size()));
   const bool is_in_etcd = place.starts_with("etcd://");
-  if (error.code == Code::no_chain) return failed(reason(error));
+  if (error.code == Code::no_chain) {
+    return failed(reason(error),
+                  fmt::format("espalier chain status --members {} says more.", place));
+  }
   return failed(fmt::format("no node of the chain at {} serves: {}", address, reason(error)),
                 fmt::format("espalier chain status --members {} shows what each waits for.",
                             is_in_etcd ? place : "PLACE"));
