@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
 
 namespace espalier::client {
 namespace {
@@ -21,28 +22,49 @@ static_assert(chain_fault_of(chain::EtcdFault::refused) == ChainFault::refused);
 static_assert(chain_fault_of(chain::EtcdFault::strange) == ChainFault::strange);
 static_assert(chain_fault_of(chain::EtcdFault::no_library) == ChainFault::no_library);
 
-std::shared_ptr<ChainNodes::Known> made_known(std::vector<OneAddress> nodes) {
-  auto known = std::make_shared<ChainNodes::Known>();
-  known->nodes = std::move(nodes);
-  return known;
+ChainNodes::Known made_known(std::vector<OneAddress> nodes) {
+  return std::make_shared<const std::vector<OneAddress>>(std::move(nodes));
 }
 
 }  // namespace
 
 ChainNodes::ChainNodes(std::vector<OneAddress> nodes) : known_(made_known(std::move(nodes))) {
-  ESPALIER_ASSERT(!known_->nodes.empty());
+  ESPALIER_ASSERT(!known_->empty());
 }
 
 ChainNodes::ChainNodes(chain::EtcdPlace place) : place_(std::move(place)), known_(made_known({})) {}
 
-std::shared_ptr<ChainNodes::Known> ChainNodes::known() const {
+ChainNodes::Known ChainNodes::known() const {
   const std::lock_guard lock(mutex_);
   return known_;
 }
 
+ChainNodes::Turn ChainNodes::turn(bool is_first) const {
+  std::shared_ptr<NodeConnection> connection;  // may end here, and then without the lock
+  const std::lock_guard lock(mutex_);
+  const std::size_t count = known_->size();
+  if (!last_) return {known_, 0, count};
+  connection = last_connection_.lock();
+  if (connection != nullptr && !connection->lost()) return {known_, *last_, count};
+  const bool leaves_out = is_first && is_in_etcd();
+  return {known_, (*last_ + 1) % count, count - (leaves_out ? 1 : 0)};
+}
+
+void ChainNodes::accepted(const Turn& turn, std::size_t place,
+                          const std::shared_ptr<NodeConnection>& connection) {
+  const std::lock_guard lock(mutex_);
+  if (turn.nodes != known_) return;  // another thread has asked meanwhile
+  last_ = place;
+  last_connection_ = connection;
+}
+
+bool ChainNodes::may_ask() const {
+  return is_in_etcd() && base::monotonic_ns() >= may_ask_ns_.load(std::memory_order_relaxed);
+}
+
 bool ChainNodes::is_far() const {
   if (is_in_etcd()) return true;
-  return std::ranges::any_of(known()->nodes, [](const OneAddress& node) {
+  return std::ranges::any_of(*known(), [](const OneAddress& node) {
     return client::is_far(std::visit([](const auto& one) -> NodeAddress { return one; }, node));
   });
 }
@@ -53,10 +75,12 @@ Result<void> ChainNodes::ask(std::uint64_t until_ns) {
   const std::lock_guard asking(asking_);
   if (known() != before) return {};  // another thread has asked meanwhile
   auto nodes = ask_etcd(until_ns);
+  may_ask_ns_.store(base::monotonic_ns() + kAskPauseNs, std::memory_order_relaxed);
   if (!nodes) return std::unexpected(nodes.error());
   auto found = made_known(std::move(*nodes));
   const std::lock_guard lock(mutex_);
   known_ = std::move(found);
+  last_.reset();
   return {};
 }
 

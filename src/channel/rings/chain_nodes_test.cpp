@@ -46,7 +46,7 @@ FakeEtcd::Answer names(const std::vector<std::string>& clients) {
 
 std::vector<std::string> paths_of(const ChainNodes& nodes) {
   std::vector<std::string> paths;
-  for (const OneAddress& node : nodes.known()->nodes) {
+  for (const OneAddress& node : *nodes.turn(false).nodes) {
     const auto* const path = std::get_if<UnixPath>(&node);
     paths.push_back(path != nullptr ? path->path : "another");
   }
@@ -59,7 +59,7 @@ ChainFault fault_with(const FakeEtcd::Answer& answer) {
   ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
   const auto asked = nodes.ask(far());
   EXPECT_FALSE(asked);
-  EXPECT_TRUE(nodes.known()->nodes.empty());
+  EXPECT_TRUE(nodes.turn(true).nodes->empty());
   if (asked || asked.error().code != Code::no_chain) return ChainFault{};
   return static_cast<ChainFault>(asked.error().detail);
 }
@@ -94,7 +94,8 @@ TEST(ChainNodes, EtcdNamesThemTheHeadFirst) {
   EXPECT_TRUE(paths_of(nodes).empty()) << "it was not asked yet";
   ASSERT_TRUE(nodes.ask(far()));
   EXPECT_EQ(paths_of(nodes), (std::vector<std::string>{"/head", "/tail"}));
-  EXPECT_EQ(nodes.known()->next.load(), 0u);
+  EXPECT_EQ(nodes.turn(true).first, 0u);
+  EXPECT_EQ(nodes.turn(true).count, 2u);
 }
 
 TEST(ChainNodes, EachFaultHasItsReason) {
@@ -119,6 +120,54 @@ TEST(ChainNodes, WhatIsKnownStaysWhileEtcdFails) {
   ASSERT_FALSE(asked);
   EXPECT_EQ(asked.error(), (Error{Code::no_chain, 0, 1}));
   EXPECT_EQ(paths_of(nodes), std::vector<std::string>{"/one"});
+}
+
+/// Has no memory of rings, and is lost when the test says so.
+class FakeConnection final : public NodeConnection {
+ public:
+  FakeConnection() : NodeConnection(false) {}
+  [[nodiscard]] rings::SlotReader responses(std::uint32_t) const override { std::abort(); }
+  void ring(std::uint64_t) override {}
+  void fall_asleep(std::uint32_t, const rings::SlotReader&, std::uint64_t) override {}
+  bool ask_lost() override { return lost(); }
+  void hang_up() override { lose(); }
+};
+
+/// A turn in one word: where it begins, and how many.
+std::string words_of(const ChainNodes::Turn& turn) {
+  return std::to_string(turn.first) + "+" + std::to_string(turn.count);
+}
+
+TEST(ChainNodes, TheOneThatAcceptedComesFirstUntilItIsLostAndThenLast) {
+  ChainNodes named(std::vector<OneAddress>{UnixPath{"/a"}, UnixPath{"/b"}, UnixPath{"/c"}});
+  EXPECT_EQ(words_of(named.turn(true)), "0+3");
+  const auto connection = std::make_shared<FakeConnection>();
+  named.accepted(named.turn(true), 1, connection);
+  EXPECT_EQ(words_of(named.turn(true)), "1+3");
+  connection->hang_up();
+  EXPECT_EQ(words_of(named.turn(true)), "2+3");
+  EXPECT_EQ(words_of(named.turn(false)), "2+3");
+  EXPECT_FALSE(named.may_ask());
+}
+
+// A former head may accept clients, and answer none of them: then etcd knows the present one.
+TEST(ChainNodes, TheOneThatWasLostIsTriedOnceEtcdWasAsked) {
+  const FakeEtcd etcd([](const FakeEtcd::Request&) { return names({"unix:/a", "unix:/b"}); });
+  ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
+  EXPECT_EQ(words_of(nodes.turn(true)), "0+0");
+  EXPECT_TRUE(nodes.may_ask());
+  ASSERT_TRUE(nodes.ask(far()));
+  const auto old = nodes.turn(true);
+  auto connection = std::make_shared<FakeConnection>();
+  nodes.accepted(old, 0, connection);
+  EXPECT_EQ(words_of(nodes.turn(true)), "0+2");
+  connection.reset();
+  EXPECT_EQ(words_of(nodes.turn(true)), "1+1");
+  EXPECT_EQ(words_of(nodes.turn(false)), "1+2");
+  ASSERT_TRUE(nodes.ask(far()));
+  EXPECT_EQ(words_of(nodes.turn(true)), "0+2") << "the head as etcd has it";
+  nodes.accepted(old, 1, nullptr);
+  EXPECT_EQ(words_of(nodes.turn(true)), "0+2") << "of nodes that are known no more";
 }
 
 class ChainNodesAccess : public ::testing::Test {
@@ -189,9 +238,9 @@ TEST(ChainNodesConcurrency, ThreadsAskAndReadAtTheSameTime) {
     threads.emplace_back([&] {
       for (int again = 0; again < 5; ++again) {
         EXPECT_TRUE(nodes.ask(far()));
-        const auto known = nodes.known();
-        EXPECT_EQ(known->nodes.size(), 2u);
-        known->next = 1;
+        const auto turn = nodes.turn(true);
+        EXPECT_EQ(turn.nodes->size(), 2u);
+        nodes.accepted(turn, 1, nullptr);
       }
     });
   }

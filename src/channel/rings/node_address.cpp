@@ -25,7 +25,6 @@ constexpr std::size_t kChainNodesMax = 8;
 constexpr std::uint64_t kHeadTimeoutNs = 10'000'000'000;  // until a chain has a head
 constexpr std::uint32_t kNodeTimeoutMs = 1'000;           // of one node of it
 constexpr std::uint64_t kMillisecondNs = 1'000'000;
-constexpr std::uint64_t kAskPauseNs = 250'000'000;  // between two requests of one search to etcd
 constexpr int kHeadPauseMs = 10;
 
 Result<ChainAddress> parse_chain_address(std::string_view text) {
@@ -70,30 +69,25 @@ bool may_name_nodes(const Error& error) {
 }
 
 // Members that are not the head accept no client. One that does not know the secret says so
-// immediately. Of an etcd that fails, the nodes known so far are tried until the end.
+// immediately. While etcd fails, the nodes known so far are tried until the end.
 Result<std::shared_ptr<NodeConnection>> connect_to_head(
     ChainNodes& chain, const std::shared_ptr<const KnownSecret>& secret,
     std::optional<std::uint32_t> node_user) {
   const std::uint64_t until_ns = base::monotonic_ns() + kHeadTimeoutNs;
-  std::uint64_t ask_ns = 0;  // when etcd may be asked again
   for (bool is_first = true;; is_first = false) {
-    auto known = chain.known();
-    const bool asks = chain.is_in_etcd() && (!is_first || known->nodes.empty());
-    if (asks && base::monotonic_ns() >= ask_ns) {
+    auto turn = chain.turn(is_first);
+    if ((!is_first || turn.count == 0) && chain.may_ask()) {
       const auto asked = chain.ask(until_ns);
-      const std::uint64_t now_ns = base::monotonic_ns();
-      if (!asked && known->nodes.empty() &&
-          (!may_name_nodes(asked.error()) || now_ns >= until_ns)) {
+      const bool may_come = asked || may_name_nodes(asked.error());
+      if (!asked && turn.nodes->empty() && (!may_come || base::monotonic_ns() >= until_ns)) {
         return std::unexpected(asked.error());
       }
-      ask_ns = now_ns + kAskPauseNs;
-      known = chain.known();
+      turn = chain.turn(false);
     }
-    const std::size_t first = known->next.load();
-    for (std::size_t i = 0; i < known->nodes.size(); ++i) {
-      const std::size_t place = (first + i) % known->nodes.size();
-      auto connected = connect_to_one(known->nodes[place], secret, node_user, kNodeTimeoutMs);
-      if (connected) known->next.store(place + 1);
+    for (std::size_t i = 0; i < turn.count; ++i) {
+      const std::size_t place = (turn.first + i) % turn.nodes->size();
+      auto connected = connect_to_one((*turn.nodes)[place], secret, node_user, kNodeTimeoutMs);
+      if (connected) chain.accepted(turn, place, *connected);
       const bool is_final = connected || connected.error().code == Code::not_permitted ||
                             base::monotonic_ns() > until_ns;
       if (is_final) return connected;

@@ -76,8 +76,8 @@ struct ConnectOptions {
   /// base/trusted_server.hpp; nothing: as node_user_of_process() says.
   std::optional<std::uint32_t> node_user{};
 };
-/// Of a chain, looks for the head for ten seconds at most, beginning behind the node that was the
-/// last to be one: a client that connects again has lost that.
+/// Of a chain, looks for the head for ten seconds at most, beginning with the node that accepted a
+/// client last while that connection lasts, else behind it.
 /// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process(); of a
 /// chain those of the last node that was asked, or no_chain, where etcd has named none.
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
