@@ -225,8 +225,8 @@ Next run_transaction(Call& call, const object_calls::Transact& asked, TransactSt
     state.objects = *std::move(objects);
   }
   if (!state.done) {
-    // Too many others wait for durability, or have waited for too long. One that has its place keeps
-    // none of its keys waiting for a disk.
+    // Too many others wait for durability, or have waited for too long. A place in a queue is not
+    // kept while a disk is awaited.
     if (state.place == nullptr && !state.clock->may_take()) return await_clock(call, state);
     if (state.place == nullptr && any_must_wait(state.objects)) return call.after_release();
     if (const auto next = run_in_order(call, state)) return *next;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The order in which transactions of a store run: of those with a key in common, the one that
-// arrived first (docs/design/transactions.md). A transaction enters the queues of all its keys under
-// one lock, so the order is the same in each queue, and no two wait for each other.
+// arrived first (docs/design/transactions.md). A transaction enters the queues of all its keys
+// under one lock, so the order is the same in each queue, and no two wait for each other.
 //
 //   try_alone   no other is there: it runs without queues; all that arrive meanwhile wait for it
 //   enter       behind all that are there
