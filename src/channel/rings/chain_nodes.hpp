@@ -47,9 +47,9 @@ class ChainNodes {
     std::size_t first = 0;  ///< of these
     std::size_t count = 0;
   };
-  /// All nodes: while a connection that one of them accepted lasts that one first, and last once it
-  /// is lost. `is_first`, of a search: where etcd may know others, that one is left out then, for it
-  /// may accept clients although it is the head no more.
+  /// All nodes: while a connection that one of them accepted lasts that one first, and last once
+  /// it is lost. `is_first`, of a search: where etcd may know others, that one is left out then,
+  /// for it may accept clients although it is the head no more.
   [[nodiscard]] Turn turn(bool is_first) const;
   /// One of a turn's nodes has accepted a client.
   void accepted(const Turn& turn, std::size_t place,
@@ -60,8 +60,8 @@ class ChainNodes {
   /// Whether the last request to it is long enough ago.
   [[nodiscard]] bool may_ask() const;
   /// Asks etcd, and knows its answer from then on; after a failure what was known before. One of
-  /// several threads asks. Cost: blocks, at most until `until_ns` of base::monotonic_ns(), or that of
-  /// the thread that asks. Errors: no_chain (detail: a ChainFault). Requires: is_in_etcd().
+  /// several threads asks. Cost: blocks, at most until `until_ns` of base::monotonic_ns(), or that
+  /// of the thread that asks. Errors: no_chain (detail: a ChainFault). Requires: is_in_etcd().
   Result<void> ask(std::uint64_t until_ns);
 
   /// As is_far(), of the farthest one; nodes that etcd will name count as far.
