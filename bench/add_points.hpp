@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds on one key, many in flight: each reads what the one before has written, and only its answer
+// Adds on one key, many in flight: each reads the result of the one before, and only its answer
 // waits for the disk. A part of `espalier-bench log`.
 #pragma once
 

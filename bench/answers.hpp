@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Takes in what a target answers: hashes it, so that the work cannot be left out, and so that
-// targets can be compared.
+// Hashes the answers of a target, so that the work cannot be optimised away, and so that targets
+// can be compared.
 //
-// Two sums over all operations, neither of which depends on the order in which answers come:
+// Two sums over all operations, both independent of the order in which answers arrive:
 //   exact  every byte of every key and value that was read, the number of items, and the outcome;
 //   shape  outcome, length of values if updates keep it, and as many items of a scan as no
 //          concurrent insert changes.
 // Requests of one window may run concurrently when many are in flight, and then a read may see the
 // value before or after an update of the same window; so with writes in flight only `shape` is the
-// same for all targets. The requests are made so that it is: see request_list.hpp.
+// same for all targets. The requests are made to ensure that: see request_list.hpp.
 //
 // All targets call the same code. Cost: about 1 ns per item of 16 + 16 bytes.
 //

@@ -77,7 +77,7 @@ class Teller {
     brought_in_ += amount_;
   }
 
-  // Who has too little pays 1 more.
+  // An account with too little pays 1 more.
   void write_check() {
     const std::uint64_t account = draw();
     const TransactionKey keys[] = {{kChecking, account, true}, {kSavings, account, false}};
@@ -216,7 +216,7 @@ PointSample measure_bank(const BankSetting& setting) {
     throw std::runtime_error(
         fmt::format("there is money of {}, and there should be {}", money, due));
   }
-  // What several threads leave depends on who came first.
+  // The result of several threads depends on their order.
   sample.checksum = setting.threads == 1 ? hash + looked : setting.ops;
   return sample;
 }

@@ -2,9 +2,9 @@
 // SmallBank and YCSB-T: measurements of transactions of one store.
 //
 // SmallBank's accounts have a checking and a savings balance. Of 100 transactions 25 pay from one
-// account to another, and 15 each deposit, add to savings, write a check, look at both balances,
-// and move all that one account has to another; 4 % of the accounts are in 90 % of them, as FORD
-// has it. The money that there is in the end must be what came in and went out.
+// account to another, and 15 each deposit, add to savings, write a check, read both balances, and
+// move all of one account to another; 4 % of the accounts are in 90 % of them, as in FORD. The
+// final sum must equal the initial sum plus what came in minus what went out.
 //
 // YCSB-T's transactions have 2 keys or more, drawn by a zipfian distribution, of which half are
 // written.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark is a struct of options, which says what it is called, declares its options as rows,
-// and lists its experiments as rows. All else is here: the command line, what is wrong with
-// options, which experiments were asked for, rounds, lines, tables, the total and the exit code.
+// A benchmark is a struct of options: it has a name, declares its options as rows, and lists its
+// experiments as rows. All else is here: the command line, validation of options, selection of
+// experiments, rounds, lines, tables, the total and the exit code.
 //
 //   struct LogOptions : PointOptions {
 //     static constexpr const char* kBench = "log";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets of a durable node, while its disk has something else to do: a part of `espalier-bench log`.
+// Gets of a durable node while its disk is busy: a part of `espalier-bench log`.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace espalier::bench {
 enum class Beside : std::uint8_t {
   nothing,
   puts,        // of another thread, 16 in flight
-  checkpoint,  // one after the other
+  checkpoint,  // one after another
   stopped,     // those puts, on a disk that takes no write
 };
 

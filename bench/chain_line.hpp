@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client and a chain of replicas that one thread polls in turn: transactions one at a time, as
-// the paper measures them [RAMBDA §VI-C, Fig. 12], by two ways that are made of the same parts.
+// the paper measures them [RAMBDA §VI-C, Fig. 12], by two methods that are made of the same parts.
 //
-//   one request    the whole transaction in one message; the head carries it out, and its one
+//   one request    the whole transaction in one message; the head executes it, and its one
 //                  record goes down the chain
-//   one by one     HyperLoop's way: a READ of the head's memory for each read, one after another,
+//   one by one     HyperLoop's method: a READ of the head's memory for each read, in sequence,
 //                  then a trip down the chain and back for each write, whose bytes are put at an
 //                  offset by no processor: there is no index, no lock and no version
 //
 //     client --hop--> head --hop--> next --hop--> tail
 //            <--hop--      <--hop--      <--hop--         acknowledgements go the same way back
 //
-// Each replica has what it is to pass on in persistent memory (emulated) before it passes it on:
-// the ring that the one before it WRITEs into is registered as that, so a record which has come is
-// durable [RAMBDA §III-D, §IV-B]. By the policy `cache` it is not, and the replica writes it back.
-// A hop takes what its transport takes, and a modelled delay besides, in which what no message
-// waits for is done: replicas between head and tail apply what they have passed on.
+// Each replica has a record in persistent memory (emulated) before it passes it on: the ring that
+// its predecessor WRITEs into is registered as such, so a record that has arrived is durable
+// [RAMBDA §III-D, §IV-B]. With the policy `cache` it is not, and the replica writes it back. A hop
+// takes the time of its transport plus a modelled delay, during which work off the critical path is
+// done: replicas between head and tail apply what they have passed on.
 //
 // Thread: one.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes with data folders, each in a process of its own: one by itself, or a chain
-// (docs/chains.md), under a client.
+// Nodes with data folders, each in a process of its own, for a client: a single node, or a chain
+// (docs/chains.md).
 //
-// Thread: one. Nothing else of this process may hold a lock that a node needs, as it forks.
+// Thread: one. While this forks, nothing else in this process may hold a lock that a node needs.
 #pragma once
 
 #include <sys/types.h>

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench rings --experiment chase`: a list in the node's memory, each node of it on a cache line of
-// its own and in random order. A request picks one at random and wants the second after it
+// `bench rings --experiment chase`: a linked list in the node's memory, each element on a cache
+// line of its own and in random order. A request picks one at random and reads the second after it
 // [RAMBDA §VI-A, Fig. 7].
 //
-// The offload is this benchmark's own, registered with its node only: it asks for a line, lets
-// others go on, and finds it in the cache when its turn comes again. So many requests in flight
-// wait for memory together, as those of the paper's accelerator do. Hop by hop it is given one node
-// at a time, and the client asks for the next.
+// The offload belongs to this benchmark, and is registered with its node only: it prefetches a
+// line, yields, and finds the line in the cache in its next turn. So many requests in flight wait
+// for memory together, as those of the paper's accelerator do. In `hop-by-hop` the client gets one
+// element at a time, and asks for the next.
 #include <fmt/core.h>
 
 #include <cstring>

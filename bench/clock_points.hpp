@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What it costs that the maps of a store share one clock: YCSB-A in this process, each thread on an
-// ordered map of its own.
+// The cost of one clock for all maps of a store: YCSB-A in this process, each thread on an ordered
+// map of its own.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that take names and lists with commas, and how a run is chosen.
+// Options with names and comma-separated lists, and the selection of a run.
 #pragma once
 
 #include <fmt/format.h>

@@ -165,7 +165,8 @@ TEST(BenchCommandsConcurrency, YcsbOverATransport) {
   EXPECT_NE(run_command("ycsb --transport pigeon").err.find("roce-udp"), std::string::npos);
 }
 
-// A node that asks who comes, and is told by the path of a file, once, for all connections.
+// A node with authentication: the client's secret comes from a file, given once for all
+// connections.
 TEST(BenchCommands, NodesWithSecretsAreMeasuredByAFileWithOne) {
   const base::TemporaryFolder folder;
   const std::string path = (folder.path() / "admin").string();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records that are written until the disk has them: one measurement of `espalier-bench log`.
+// Records written until they are durable: one measurement of `espalier-bench log`.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct CommitSetting {
 /// The same on persistent memory, for which a tmpfs at /dev/shm stands, whatever the setting's
 /// folder is.
 [[nodiscard]] PointSample measure_mapped_commits(const CommitSetting& setting);
-/// The same of records that are due one after the other, whether earlier ones are durable or not.
+/// The same for records that are due at given times, whether earlier ones are durable or not.
 /// Latencies count from when a record was due.
 [[nodiscard]] PointSample measure_log_arrivals(const CommitSetting& setting);
 /// By RocksDB: one put at a time in each writer, with WriteOptions::sync and recycled files.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RocksDB's log, as it is set for commits: each put is synced, log files are used again, nothing is
+// RocksDB's log, configured for commits: each put is synced, log files are recycled, nothing is
 // compressed, and all fits into one memtable, so that nothing else is written.
 #include <fmt/core.h>
 #include <rocksdb/db.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench rings --experiment connections`, its second half: clients coming and going, and what is
-// left of them in the node's process.
+// `bench rings --experiment connections`, its second half: clients connecting and leaving, and what
+// the node's process keeps of them.
 #include <fmt/core.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The experiments of `espalier-bench device` that run workloads: ycsb and miss. The same requests
-// go every way (bench/runner.hpp), and their answers are compared.
+// use each path (bench/runner.hpp), and their answers are compared.
 //
 // Thread: one.
 #pragma once

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench rings --experiment doorbell`: what it costs a node to look for news while there
-// are none: at the row of doorbells, as a worker with many rings does, and at the next line of each
-// ring, as one with few does.
+// `espalier-bench rings --experiment doorbell`: the cost of polling for new requests while there
+// are none: at the doorbells, as a worker with many rings does, and at the next line of each ring,
+// as one with few does.
 //
-// Rings begin at random lines: were all at line 0, the next lines would meet in one set of the
-// cache, and looking at them would seem dearer than it is.
+// Rings begin at random lines: if all began at line 0, the next lines would share one set of the
+// cache, and polling them would seem slower than it is.
 #include <cstring>
 #include <string>
 #include <utility>

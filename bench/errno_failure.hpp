@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Why a call of the operating system failed, for benchmarks that cannot go on.
+// The reason of a failed system call, for benchmarks that cannot continue.
 #pragma once
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The points of [Fat-B+Tree §V-C], Fig. 10: clients that ask nodes behind a FatTree of Ethernet,
-// one request at a time each; and a model of what rate nodes of known costs come to.
+// The points of [Fat-B+Tree §V-C], Fig. 10: clients with one request at a time each, at nodes
+// behind a FatTree of Ethernet; and a model of the rate that nodes of known costs reach.
 //
 //   tree-scale    Fig. 10 a: a tenth of the keys to all of them
 //   tree-clients  Fig. 10 b: 1 to 16 clients

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two threads that add to one word, each on a core of its own: as plain instructions, or as
-// FETCH_ADDs over `shm`, each checked and told. Who has the word's line decides how fast either
-// goes, so they are compared where both threads want it.
+// Two threads that add to one word, each on a core of its own: by plain instructions, or by
+// FETCH_ADDs over `shm`, each checked and completed. The holder of the word's cache line determines
+// the rate of either, so they are compared with both threads contending for it.
 //
 // Thread: any; the two are its own.
 #pragma once

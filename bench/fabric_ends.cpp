@@ -91,7 +91,7 @@ std::unique_ptr<roce::PacketPort> open_port(FabricKind kind, const std::string& 
   return must(roce::UdpPort::open(options), "UDP port");
 }
 
-/// `where`: gets the address at which a port can be reached; null: nobody asks.
+/// `where`: receives the address at which the port is reachable; null: not wanted.
 std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
                                                 const std::string& path,
                                                 const roce::NetworkNamespaces* network,
@@ -105,7 +105,7 @@ std::unique_ptr<fabric::Endpoint> open_endpoint(FabricKind kind, double loss,
   std::unique_ptr<roce::PacketPort> port =
       network != nullptr ? open_on_cable(kind, *network, listens) : open_port(kind, path, listens);
   if (where != nullptr) *where = roce::to_text(port->address());
-  // Both ends are here, so nobody must be kept from guessing. The two differ.
+  // Both ends are in this process, so the numbers need not be unpredictable. The two differ.
   const std::uint64_t seed = where != nullptr ? 1 : 2;
   if (loss > 0) port = std::make_unique<roce::LosingPort>(std::move(port), loss, seed);
   return std::make_unique<roce::RoceEndpoint>(std::move(port), std::move(regions),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two endpoints of a transport on this machine, for benchmarks: one that asks, on the calling
-// thread, and one that is asked, on a thread and a core of its own.
+// Two endpoints of a transport on this machine, for benchmarks: a client on the calling thread, and
+// a server on a thread and a core of its own.
 //
-// Thread: the asking end is of the thread that made it.
+// Thread: the client end belongs to the thread that made it.
 #pragma once
 
 #include <atomic>
@@ -59,7 +59,7 @@ class FabricServer {
   /// Where kinds meet that need a cable between two network stacks; else null.
   [[nodiscard]] const fabric::roce::NetworkNamespaces* network() const { return network_.get(); }
   [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
-  /// The same memory, for those who would rather read it themselves.
+  /// The same memory, for local reads.
   [[nodiscard]] const std::byte* bytes() const { return memory_.at(0); }
   [[nodiscard]] std::byte* at(std::uint64_t offset) { return memory_.at(offset); }
   /// What its thread has used of a processor, in seconds.
@@ -81,7 +81,7 @@ class FabricServer {
   std::thread thread_;
 };
 
-/// The end that asks. Connects at once. Errors: throws std::runtime_error.
+/// The client end. Connects immediately. Errors: throws std::runtime_error.
 struct FabricClient {
   explicit FabricClient(const FabricServer& server, std::uint32_t depth);
 

@@ -22,8 +22,8 @@ using fabric::WorkRequest;
 constexpr std::uint32_t kLine = 64;
 constexpr std::uint64_t kFabricWarmUpOps = 2000;
 
-/// Where operations go: the same places for all who have the same seed. READs have the first half
-/// of the region, which nobody changes, and what changes it the second.
+/// Places of the operations: the same for equal seeds. READs use the first half of the region,
+/// which does not change; verbs that change memory use the second.
 class Places {
  public:
   Places(const FabricLoop& loop, std::uint64_t region_bytes)
@@ -121,7 +121,7 @@ class Loop {
     return made;
   }
 
-  /// Counts what a completion tells of: itself, and those before it that were not to be told.
+  /// Counts what a completion covers: itself, and the unsignalled operations before it.
   std::uint64_t take(const fabric::Completion& end, std::uint64_t& done) {
     if (end.status != fabric::Status::success) {
       throw std::runtime_error(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps one verb going through one queue pair, as many in flight as asked for.
+// Runs one verb through one queue pair, with the given number in flight.
 //
 // Thread: one, that of the client's endpoint.
 #pragma once
@@ -16,7 +16,7 @@ struct FabricLoop {
   std::uint32_t bytes = 64;
   std::uint32_t in_flight = 32;
   std::uint32_t batch = 1;         ///< posted with one doorbell
-  std::uint32_t signal_every = 1;  ///< others are told by the next one that is
+  std::uint32_t signal_every = 1;  ///< the next signalled one covers the others
   bool inlined = false;
   std::uint64_t ops = 0;
   std::uint64_t seed = 1;

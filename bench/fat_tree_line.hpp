@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Four nodes of this process that share a map, behind the 13 switches of a FatTree with tables for
 // all of them: fat roots in the core and four layers of nodes below [Fat-B+Tree §IV-A, §V-C]. A get
-// in a datagram that a client sends to a node comes there with a hint. Nodes do requests by rings,
-// with that hint or without.
+// in a datagram arrives at its node with a hint. Nodes execute requests from rings, with that hint
+// or without.
 //
 // Thread: one at a time.
 #pragma once

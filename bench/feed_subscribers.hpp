@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that follow the mapping feed of a map in this process, as devices do: every 50
-// microseconds each reads the header and the next entries, and at once while more waits. They run
-// on the last cores, as writers do on the first ones.
+// microseconds each reads the header and the next entries, and continues immediately while there
+// are more. They run on the last cores, as writers run on the first ones.
 //
 // Thread: the one that made it.
 #pragma once
@@ -27,7 +27,7 @@ class FeedSubscribers {
   FeedSubscribers(const FeedSubscribers&) = delete;
   FeedSubscribers& operator=(const FeedSubscribers&) = delete;
 
-  /// Ends them, when they have read all that was told. Returns what all together were told.
+  /// Ends them when they have read all reported changes. Returns what all of them have read.
   FeedNews end();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The points at which [Fat-B+Tree §V-B] measures a get through switches that know the tree's top,
-// figure by figure, with what it does not vary as the caller says.
+// figure by figure; the caller sets the other parameters.
 //
 //   scale    Fig. 5: half to five times as many keys
 //   changed  Fig. 6: from none to all of the requests follow other ranks than the tables were made

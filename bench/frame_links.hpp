@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two memif links of a switch, a client's and a node's, both held by one program that sends
+// The two memif links of a switch, to a client and to a node, both held by one program that sends
 // frames into the one and takes them from the other.
 //
 // Thread: one at a time.
@@ -28,8 +28,8 @@ class FrameLinks {
 
   /// Listens as the node at this path. Errors: throws std::runtime_error.
   explicit FrameLinks(const std::string& node);
-  /// Brings both links up, through a switch at whose path of clients nobody else is; `turn` is
-  /// called meanwhile, for a switch that no thread moves. Errors: as above, after ten seconds.
+  /// Brings both links up, through a switch whose client socket is otherwise unused; calls `turn`
+  /// meanwhile, for a switch without a thread of its own. Errors: as above, after ten seconds.
   void connect(const std::string& clients, const std::function<void()>& turn);
 
   /// Sends frames, without a look at whether there is room behind. False: none in the first ring.

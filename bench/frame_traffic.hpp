@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread that sends frames through a switch as fast as they go, while others change the switch's
-// tables, and holds each against what may come.
+// A thread that sends frames through a switch at the highest rate, while the switch's tables
+// change, and checks each against the valid results.
 //
 // Invariants
-// I1. No more frames are under way than links hold, so one that does not come was lost by a switch
+// I1. No more frames are in flight than the links hold, so a missing frame was dropped by a switch
 //     that had room.
-// I2. The order of frames is kept; so one that comes says which before it did not.
+// I2. Frames stay in order, so a frame that arrives shows which earlier ones are missing.
 //
 // Thread: one makes and ends it.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Queries of `espalier-bench inference`: drawn uniformly, or the held-out lists of a category of
-// reviews, with groups of rows that were made of the others; and MERCI's way of reading their sums.
+// reviews, with groups of rows made from the other lists; and MERCI's method of reading their sums.
 //
 // Thread: one at a time.
 #pragma once

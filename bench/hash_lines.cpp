@@ -130,8 +130,8 @@ class Changes {
   std::vector<std::byte> before_;
 };
 
-/// A store with one map, its pairs put one after the other, and each replaced once, so that what
-/// is placed next are records that came back.
+/// A store with one map, its pairs put in sequence, and each replaced once, so that the next
+/// records placed are reused ones.
 class LinesWorld {
  public:
   explicit LinesWorld(const HashBenchOptions& options)

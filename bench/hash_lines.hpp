@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many lines of memory a get and a put of a hash map touch, which is how RAMBDA counts them
-// (three and four): noted where they are read, and seen where they were written.
+// How many cache lines a get and a put of a hash map touch, the unit in which RAMBDA counts them
+// (three and four): recorded at reads, and detected after writes.
 //
 // Thread: any; each point runs on one.
 #pragma once

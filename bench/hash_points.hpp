@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of `espalier-bench hash` that ask no peer: what a map costs while it grows, and what the
-// posts of answers cost that go by WRITE.
+// Points of `espalier-bench hash` without a peer: the cost of a map's growth, and of the posts of
+// answers that are sent by WRITE.
 //
 // Thread: any; each point runs on one.
 #pragma once

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash map under test: our own, wherever it lies, or a peer. All get the same requests.
+// A hash map under test: Espalier's own at each place, or a peer. All get the same requests.
 //
-//   embedded     of this process, through its rolling queue
-//   unix         a node's, by the rings of shared memory
-//   rings-write  a node's, by rings that are written one-sidedly over the fabric
-//   rings-send   a node's, by messages of the fabric
-//   device       a node's, asked through a device
-//   one-sided    a node's, whose memory the client reads by itself over shared memory, with all
-//                bins remembered; one-sided-cold: with directories remembered and hardly a bin
+//   embedded     in this process, through its rolling queue
+//   unix         on a node, through rings in shared memory
+//   rings-write  on a node, through rings that are written one-sidedly over the fabric
+//   rings-send   on a node, by messages of the fabric
+//   device       on a node, through a device
+//   one-sided    on a node, whose memory the client reads over shared memory, with all bins
+//                cached; one-sided-cold: with directories cached and hardly a bin
 //   absl, boost  absl::flat_hash_map, boost::unordered_flat_map, without a lock
 //   memcached    over its UNIX socket
 #pragma once
@@ -69,7 +69,7 @@ class HashTarget {
   [[nodiscard]] virtual std::string node_address() const { return {}; }
   /// What gets took since the target was made, where clients read by themselves.
   [[nodiscard]] virtual std::optional<tree::WalkTraffic> traffic() { return std::nullopt; }
-  /// Memory of the pairs, where it can tell.
+  /// Memory of the pairs, if known.
   [[nodiscard]] virtual std::optional<std::uint64_t> memory_bytes() { return std::nullopt; }
 };
 

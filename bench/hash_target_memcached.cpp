@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memcached of our own, one worker on the last core, over its UNIX socket: a batch is sent as a
+// A memcached process with one worker on the last core, over its UNIX socket: a batch is sent as a
 // whole, then its answers are read.
 #include <fcntl.h>
 #include <fmt/core.h>
@@ -45,7 +45,7 @@ std::vector<std::string> memcached_words(const std::string& socket, std::uint64_
   return words;
 }
 
-/// A process that nobody hears of.
+/// A process without output.
 class MemcachedServer {
  public:
   explicit MemcachedServer(std::uint64_t pairs)

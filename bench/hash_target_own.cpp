@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own hash map: in this process, on a node of it, or through a device before that node. Workers
-// are threads of this process, from the last core on.
+// Espalier's hash map: in this process, on a node in it, or through a device before that node.
+// Workers are threads of this process, from the last core on.
 #include <fmt/core.h>
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // absl::flat_hash_map and boost::unordered_flat_map, one thread without a lock, on huge pages.
-// Pairs lie in the table itself. Where the peer can ask for the lines of a key, those of the keys
-// of one batch are asked for ahead.
+// Pairs lie in the table itself. If the peer supports prefetching the lines of a key, the lines of
+// a batch's keys are prefetched.
 #include <absl/container/flat_hash_map.h>
 #include <fmt/core.h>
 

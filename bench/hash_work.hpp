@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Pairs and requests of `espalier-bench hash`: keys of 16 bytes of text, which every peer takes,
-// and values of 48, of each key always the same, so that answers do not depend on the order of
+// and values of 48, always the same for each key, so that answers do not depend on the order of
 // requests.
 //
 // Thread: const calls from any thread.

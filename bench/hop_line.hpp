@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client, a switch and a node over memif, which take turns on one thread, so that a trip costs
-// the same whatever it brings, but for the node's memory: what lies deeper in the tree is colder.
-// That memory holds a tree from ranks (rank_tree.hpp) in blocks of one size, a node or a leaf in
-// each, on huge pages, and answers READs and nothing else.
+// A client, a switch and a node over memif that take turns on one thread, so each trip costs the
+// same, except for the node's memory: deeper levels of the tree are colder. That memory holds a
+// tree from ranks (rank_tree.hpp) in blocks of one size, a node or a leaf in each, on huge pages,
+// and answers only READs.
 //
 //   words of a node   level | its number in the level | n | n separators | n + 1 children
 //   words of a leaf   0     | the number of its key   | the value

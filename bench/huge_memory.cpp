@@ -69,7 +69,7 @@ void* HugeArena::allocate(std::size_t bytes, std::size_t align) {
 void HugeArena::deallocate(void* at, std::size_t bytes) noexcept {
   const std::size_t size = rounded(bytes);
   if (size > kListedBytesMax || size == 0) return;  // comes back with the arena
-  // Containers poison what they do not use, and give it back so; we poison what nobody may use.
+  // Containers poison unused parts, and free them poisoned; the arena poisons what is free.
   ASAN_UNPOISON_MEMORY_REGION(at, size);
   FreeBlock*& head = free_[size / kGrain];
   head = std::construct_at(static_cast<FreeBlock*>(at), FreeBlock{head});

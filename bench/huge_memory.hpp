@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory on huge pages for the benchmarks: requests, keys, and the nodes of the peers.
 //
-// Why its own: every target must get the same pages, or the benchmark compares page sizes. Small
-// pages cost 3 to 11 % of lookups, and up to 40 % of the raw rate of random lines.
+// All targets must get the same pages, or the benchmark compares page sizes. Small pages cost 3 to
+// 11 % of lookups, and up to 40 % of the raw rate of random lines.
 //
 // Thread: one at a time, but for reading what was written before.
 #pragma once
@@ -50,8 +50,7 @@ class HugeBuffer {
   std::size_t bytes_ = 0;
 };
 
-/// Bump allocation from huge pages, with a free list per size. Everything is given back at once,
-/// in the destructor.
+/// Bump allocation from huge pages, with a free list per size. The destructor frees everything.
 class HugeArena {
  public:
   explicit HugeArena(std::size_t chunk_bytes = std::size_t{32} << 20) : chunk_bytes_(chunk_bytes) {}
@@ -61,10 +60,10 @@ class HugeArena {
   /// Keeps the bytes for the next allocation of this size.
   void deallocate(void* at, std::size_t bytes) noexcept;
 
-  /// Copies `text` to the end of the arena: texts copied one after the other lie side by side.
+  /// Copies `text` to the end of the arena: consecutive copies are contiguous.
   std::string_view copy(std::string_view text);
 
-  /// Frees everything at once, keeping the first chunk for what comes.
+  /// Frees everything, but keeps the first chunk for reuse.
   void clear();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the measurements of `espalier-bench inference` work on: rows and bags of one seed, and the
-// tables that are made of them.
+// Data of the measurements of `espalier-bench inference`: rows and bags from one seed, and tables
+// made of them.
 //
 // Thread: one at a time.
 #pragma once
@@ -24,7 +24,7 @@ struct InferenceShape {
   std::uint64_t seed = 0;
 };
 
-/// The values of one row, the same whoever asks: whole numbers of 256ths from -1 up to 1, so that
+/// The values of one row, the same in each call: whole numbers of 256ths from -1 up to 1, so that
 /// sums of some thousands are exact in any order. Requires: room for as many as the dimension.
 void fill_row(const InferenceShape& shape, std::uint32_t row, std::span<float> values);
 /// So many ids of rows, drawn uniformly.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ranking model of DLRM's usual size over the table of `espalier-bench inference`, and what its
-// requests ask: 512 dense features, networks of 512-512-64 and 1024-1024-1024-1, and eight bags of
-// each query.
+// A ranking model of DLRM's usual size over the table of `espalier-bench inference`, and its
+// requests: 512 dense features, networks of 512-512-64 and 1024-1024-1024-1, and eight bags per
+// query.
 //
 // Thread: one at a time.
 #pragma once
@@ -24,7 +24,7 @@ inline constexpr std::uint32_t kModelBags = 8;
 /// Bytes of so many queries as they travel, of bags of so many rows.
 [[nodiscard]] std::uint64_t model_query_bytes(std::uint64_t queries, std::uint64_t length);
 
-/// A model of random weights, the same whoever asks. Errors: throws std::runtime_error.
+/// A model of random weights, the same in each call. Errors: throws std::runtime_error.
 [[nodiscard]] RankingModel make_bench_model(Store& store, std::string_view table,
                                             std::uint32_t dimension);
 

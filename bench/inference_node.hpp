@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of `espalier-bench inference` asks of a node with several requests on their way,
-// and no-ops beside it.
+// The load of one thread of `espalier-bench inference` on a node, with several requests in flight,
+// and no-ops for comparison.
 //
 // Thread: each its own.
 #pragma once

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a benchmark: those that are loaded, and fresh ones to insert, which are not among
-// them.
+// The keys of a benchmark: those that are loaded, and fresh ones to insert, which differ from them.
 //
 // Random keys are made from their index by a bijection of the first 8 bytes, so that all are
-// different without a table of them. Words come from a file, shuffled, for files are sorted. Keys
-// of a shape are made from numbers, as programs make theirs: many begin alike, and some ascend.
+// different without a table of them. Words come from a file, shuffled, since files are sorted.
+// Shaped keys are made from numbers, as programs make theirs: many share a prefix, and some ascend.
 //
 // Thread: const calls from any thread.
 #pragma once

@@ -113,7 +113,7 @@ TEST(Arrivals, RiseAndComeAsOftenAsIsAsked) {
   EXPECT_NE(arrivals(1000, 1e6, 7), arrivals(1000, 1e6, 8));
 }
 
-// Requests that are all due at once wait for each other, and the waiting counts.
+// Requests that are all due at the same time wait for each other, and the waiting counts.
 TEST(RunPaced, LatenciesCountFromWhenRequestsWereDue) {
   for (const TargetKind kind : {TargetKind::embedded, TargetKind::node}) {
     TargetOptions options;

@@ -80,7 +80,7 @@ class LineReplica {
   std::shared_ptr<hash::HashMap> map_;
   hash::HashThread thread_;
   memory::VersionClock* clock_;
-  std::uint64_t waits_for_ = 0;  // the version of which the last answer tells
+  std::uint64_t waits_for_ = 0;  // the version that the last answer returned
   std::string found_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every experiment runs tiny, and prints as many lines as ever, with the keys that they ever had.
+// Every experiment runs with tiny sizes, and prints its fixed number of lines with its fixed keys.
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>

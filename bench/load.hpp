@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filling a target before it is measured.
+// Fills a target before it is measured.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,10 @@
 
 namespace espalier::bench {
 
-/// Inserts all keys, in load order, on a pinned thread of its own. `say` is told now and then how
-/// many percent are done. Returns inserts per second: the clock runs in the windows only, for the
-/// requests are made between them. Errors: throws std::runtime_error if an insert failed.
+/// Inserts all keys, in load order, on a pinned thread of its own. Calls `say` from time to time
+/// with the percentage that is done. Returns inserts per second: the clock runs in the windows
+/// only, since requests are made between them. Errors: throws std::runtime_error if an insert
+/// failed.
 double load_keys(Target& target, TargetKind kind, const KeySet& keys, ValueLength values,
                  const std::function<void(std::uint64_t percent)>& say);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions of targets that are an espalier::Map, wherever the map lies.
+// Sessions of targets that are an espalier::Map, at each place of the map.
 #pragma once
 
 #include <fmt/core.h>

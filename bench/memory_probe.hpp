@@ -2,7 +2,7 @@
 // The measurements of `espalier-bench memory`, one function each.
 //
 // Each repeats its work until `seconds` have passed, at least once. Checksums are returned, so that
-// no load can be left out.
+// no load can be optimised away.
 #pragma once
 
 #include <cstddef>

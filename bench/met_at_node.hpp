@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What READs by key come to at a node of this process: why a get takes more than one READ.
+// What READs with keys find at a node of this process: why a get takes more than one READ.
 //
-//   leaf           a table led to a leaf that was current
-//   replaced_leaf  or to one that had been replaced: what came in its place was sent
-//   interior       or to a node above leaves, for tables end there
-//   no_node        or where no node of the map is any more
-//   no_table       no table had met it: the node descended
-//   several        the READ came more than once: it was sent again, or the get was begun anew
+//   leaf           a table led to a current leaf
+//   replaced_leaf  or to a replaced one: the current one was sent
+//   interior       or to an interior node, where tables end
+//   no_node        or to where no node of the map is any more
+//   no_table       no table matched: the node descended
+//   several        the READ arrived more than once: it was retransmitted, or the get was retried
 //
 // Thread: one at a time, and no other one sends READs by key.
 #pragma once

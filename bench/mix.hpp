@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash through which the benchmarks look at every byte that they are given.
+// The hash with which benchmarks consume every byte of their answers.
 #pragma once
 
 #include <bit>

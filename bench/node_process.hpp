@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node in a process of its own, so that what it uses and holds can be told from what its clients
-// do.
+// A node in a process of its own, so that its use of memory and processors can be separated from
+// that of its clients.
 #pragma once
 
 #include <sys/types.h>
@@ -31,8 +31,8 @@ class NodeProcess {
   pid_t process_ = -1;
 };
 
-/// Processor time of all threads that the process has now, in nanoseconds, from /proc.
-/// Errors: throws std::runtime_error where the kernel does not tell.
+/// Processor time of all threads that the process has now, in nanoseconds, from /proc. Errors:
+/// throws std::runtime_error if the kernel does not report it.
 [[nodiscard]] std::uint64_t cpu_ns_of(pid_t process);
 
 /// How many descriptors it has open, from /proc. Errors: throws std::filesystem::filesystem_error.

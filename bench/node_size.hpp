@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sizes of nodes a benchmark may be asked for.
+// Sizes of nodes that a benchmark accepts.
 #pragma once
 
 #include <bit>

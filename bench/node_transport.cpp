@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One row for each way: another transport is a row or two, and the place where it listens.
+// One row for each transport: another one is a row or two, and its listening address.
 #include "bench/node_transport.hpp"
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ways on which a benchmark asks a node of its own, by name. One that ends in "-send" has
-// requests and answers travel as messages; else they are written where they belong.
+// The transports between a benchmark and its node, by name. With the suffix "-send" requests and
+// answers travel as messages; else they are written into the peer's rings.
 //
 // Thread: any; no state.
 #pragma once
@@ -37,8 +37,8 @@ enum class NodeTransport : std::uint8_t {
 /// The names of all, with commas between.
 [[nodiscard]] std::string node_transport_names();
 
-/// Has the node listen on this way, at a place that nobody else uses: once for each of its workers,
-/// for what arrives at an address of the fabric stays with one of them.
+/// Makes the node listen on this transport, at an unused address: once for each of its workers,
+/// since what arrives at an address of the fabric stays with one of them.
 void prepare(node::Config& config, NodeTransport transport);
 /// Where the `client`-th client reaches a node that was prepared so. Clients take turns.
 [[nodiscard]] std::string address_of(const node::Node& node, NodeTransport transport,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread that asks a node for no-ops: what requests and answers cost with no work between them.
+// One thread that sends no-ops to a node: the cost of requests and answers without work.
 //
 // Thread: one at a time.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long requests take when each waits for the one before.
+// Latencies of requests that are sent one at a time.
 #pragma once
 
 #include <span>

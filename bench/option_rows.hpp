@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a benchmark, each declared once: flag, where its value goes, what is allowed, and
-// its help. The same rows make the command line, and hold values against what is allowed, whoever
-// set them.
+// The options of a benchmark, each declared once: flag, destination, allowed values, and help. The
+// same rows parse the command line, and validate values set by code.
 //
 // Thread: one.
 #pragma once

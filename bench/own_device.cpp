@@ -14,7 +14,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr auto kCountsTold = std::chrono::milliseconds(2);  // links tell them each millisecond
+constexpr auto kCountsTold = std::chrono::milliseconds(2);  // links update them each millisecond
 
 std::uint64_t requests_for_keys(const node::NodeNumbers& numbers) {
   std::uint64_t requests = 0;
@@ -57,8 +57,8 @@ std::string address_of(device::Device& device, NodeTransport transport) {
   return device.with_node([&](const node::Node* node) { return address_of(*node, transport); });
 }
 
-// What was asked last is told by a turn of the worker that begins a millisecond later. Two requests
-// that it relays have it begin one after the other.
+// The newest counts appear in a turn of the worker that begins a millisecond later. Two relayed
+// requests in sequence make it begin.
 PathTraffic traffic_of(device::Device& device, const node::Node& host, const Store& at_device,
                        const std::string& map) {
   const auto until = std::chrono::steady_clock::now() + kCountsTold;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The device that a benchmark starts before a node of its own (docs/design/device.md), and what is
-// counted of it.
+// The device that a benchmark starts before a node of its own (docs/design/device.md), and its
+// counters.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct OwnDeviceOptions {
   NodeTransport transport = NodeTransport::unix_socket;  ///< how clients come to it
 };
 
-/// What a node is told that is to be a device's host, beside what it is told anyway.
+/// Options of a node that is a device's host, in addition to its others.
 void prepare_host(node::Config& config);
 
 /// A device of one worker before this host, on other cores than the host's where there are enough.

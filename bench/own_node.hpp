@@ -13,8 +13,8 @@ namespace espalier::bench {
 /// A path for a UNIX socket that nothing uses.
 [[nodiscard]] std::string fresh_socket();
 
-/// What such a node is told, if nothing else: a socket of its own, workers pinned from the last
-/// core on, for clients begin with the first; and no maps.
+/// The default configuration of such a node: a socket of its own, workers pinned from the last core
+/// on, since clients begin with the first; and no maps.
 [[nodiscard]] node::Config own_node_config(std::uint32_t cores = 1);
 
 /// The same with little memory, and workers that do not go to sleep between two requests: what

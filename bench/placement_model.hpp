@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model of what lies below stores: a cache that evicts lines at random, and the memory behind it.
-// It counts what the memory would read and write; no time is in it.
+// A model of the memory below stores: a cache that evicts lines at random, and the memory behind
+// it. It counts the memory's reads and writes, and has no time.
 //
 //   store, through the cache  -> [ lines, evicted at random ] -> memory
 //   store, past it            -> memory

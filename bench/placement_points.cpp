@@ -92,7 +92,7 @@ class WrittenMemory {
   std::unique_ptr<fabric::QueuePair> pair_;
 };
 
-/// The places of records, one after the other.
+/// The places of records, in order.
 class RecordPlaces {
  public:
   explicit RecordPlaces(const PlacementSetting& setting)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all benchmarks are told.
+// Options that all benchmarks have.
 #pragma once
 
 #include <cstdint>

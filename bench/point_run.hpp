@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Experiments that are lists of points: one measurement each, with its parameters.
 //
-// With several repeats an experiment goes through all of its points again and again, so that a
-// change of the machine meets all of them. Every run is a line; the medians come last.
+// With several repeats an experiment runs through all of its points repeatedly, so that a change of
+// the machine affects all of them. Every run is a line; the medians come last.
 //
 // Thread: one at a time; points start threads of their own.
 #pragma once
@@ -27,7 +27,7 @@ namespace espalier::bench {
 struct PointSample {
   std::uint64_t ops = 0;
   double seconds = 0;
-  double ns_per_op = 0;       ///< as a thread feels it: of each writer, where nobody reads
+  double ns_per_op = 0;       ///< for one thread: a writer, if there are no readers
   base::Histogram latencies;  ///< empty where none are taken
   /// What this kind of point measures besides, by its key; the same keys in each run of a point.
   std::vector<std::pair<std::string, double>> numbers;

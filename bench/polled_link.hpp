@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two ends of the fabric that one thread polls by turns: what a message costs is then all that is
-// done for it at both ends, whichever cores the machine has.
+// Two ends of the fabric that one thread polls in turn: so the cost of a message is the work at
+// both ends, whichever cores the machine has.
 //
-// A message is one WRITE into the other end's ring, in slots of one size, right up to the end of
-// its slot, where its length and its number come last: a WRITE is placed in order, so who sees the
-// number has the message. Of what goes past the cache only one WRITE is in order behind another, so
-// there length and number are a WRITE of their own, and who sees the number has the message on the
-// medium. At most half a ring of messages may be on their way.
+// A message is one WRITE into the other end's ring, in slots of one size. It ends at the end of its
+// slot, with its length and its number last: a WRITE is placed in order, so a reader that sees the
+// number has the message. WRITEs that bypass the cache are ordered only as a whole; there length
+// and number are a WRITE of their own, and a reader that sees the number has the message on the
+// medium. At most half a ring of messages may be in flight.
 //
 //   | ...           | message, from a multiple of 8 on | bytes (4) | 0 (4) | number (8) |
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The cores of a benchmark, and how far apart they lie while it runs.
+// The cores of a benchmark, and the latency between them while it runs.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace espalier::bench {
 /// enough; further ones share. Where the system refuses, the thread stays where it is.
 void pin_worker(std::uint32_t index);
 
-/// The same, counted from the last core, for who works beside a benchmark.
+/// The same, counted from the last core, for threads that work beside a benchmark.
 void pin_beside(std::uint32_t index);
 
 /// Runs `work` on a pinned thread of its own and waits for it. Errors: rethrows what it threw.

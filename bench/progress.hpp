@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line that says what is going on, if somebody is looking.
+// A progress line on the error stream, if that is a terminal.
 #pragma once
 
 #include <string_view>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rate at which one core reads random lines of memory, each asked for some time before: what
-// bounds a hash table in flight.
+// The rate at which one core reads random cache lines, each prefetched: the bound of a hash table
+// with requests in flight.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees as [Fat-B+Tree §V] has them, built from ranks: every node has as many children, one leaf
-// for each key, and a key was asked for as its rank says, with ranks scattered over the keys.
+// Trees as in [Fat-B+Tree §V], built from ranks: every node has the same number of children, there
+// is one leaf for each key, and a key's count follows its rank, with ranks scattered over the keys.
 //
 // Thread: one at a time.
 #pragma once

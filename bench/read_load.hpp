@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of a map that a benchmark has filled itself, by pipelines of so many threads: gets of keys
-// at random, and scans of a few items from such keys. Every answer is held against what was put.
+// Reads of a map that the benchmark has filled, by pipelines of so many threads: gets of random
+// keys, and scans of a few items from such keys. Every answer is checked.
 #pragma once
 
 #include <cstdint>
@@ -44,18 +44,18 @@ void get_each(Pipeline& pipeline, std::uint64_t keys, std::uint64_t stride, Hand
 /// Puts all keys. Errors: throws std::runtime_error.
 void fill(const Map& map, const ReadLoad& load);
 
-/// Reads so many times, and returns requests a second by the slowest thread's clock. `rounds` are
-/// told apart by their keys. No clock runs before all threads have got the keys of warm_stride.
-/// Errors: throws std::runtime_error, if an answer is wrong, too.
+/// Reads so many times, and returns requests a second by the slowest thread's clock. Each `round`
+/// has other keys. No clock runs before all threads have got the keys of warm_stride. Errors:
+/// throws std::runtime_error, also if an answer is wrong.
 double read(const Map& map, const ReadLoad& load, std::uint64_t round);
 
 /// What gets of keys at random take one at a time, in nanoseconds: 4096 of them at most, behind
 /// the keys of warm_stride. Errors: as read().
 base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uint64_t round);
 
-/// Reads on this thread, by turns with those who answer, as many at a time as are in flight: as
-/// much as costs take, and no more than a thread of the load does. Returns how many.
-/// Errors: as read().
+/// Reads on this thread, in turns with the answering threads, as many at a time as are in flight:
+/// enough to measure costs, and no more than a thread of the load does. Returns how many. Errors:
+/// as read().
 std::uint64_t read_by_turns(const Map& map, const ReadLoad& load, std::uint64_t round,
                             ClientTurns& turns);
 

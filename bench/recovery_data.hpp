@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Data folders whose start is measured, and starts of them.
+// Data folders whose recovery is measured, and starts of nodes on them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One connection to a Redis: commands go into a buffer, and answers come back in the same order.
+// A connection to Redis: commands are buffered, and answers arrive in the same order.
 //
 // Thread: one for each connection.
 #pragma once

@@ -9,7 +9,7 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::uint64_t kPageItems = 1000;  // that contents() asks for at once
+constexpr std::uint64_t kPageItems = 1000;  // that contents() requests together
 constexpr int kPassesMax = 10;
 
 void fail(const redisReply& reply, Answers& answers) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How items lie in a Redis, and which commands ask for them. Redis has no ordered map of keys to
+// The representation of items in Redis, and its commands. Redis has no ordered map of keys to
 // values, so there are two forms, and a workload takes the cheapest one that can answer it:
 //
 //   strings     Workloads without scans: a string for each item. GET, SET, SET NX, DEL: what people
@@ -33,7 +33,7 @@ class RedisForm {
   virtual void ask(RedisConnection& connection, const Request& request) = 0;
   /// Waits for the answer to the oldest request that was asked, which is this one.
   virtual void take(RedisConnection& connection, const Request& request, Answers& answers) = 0;
-  /// Reads everything. Requires: nobody writes meanwhile.
+  /// Reads everything. Requires: no writes meanwhile.
   virtual Contents contents(RedisConnection& connection) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// That it listens is read from what it logs: nothing is tried again and again, and where it does
-// not start, its own words say why.
+// Detects in the server's log that it listens, without retries; if it does not start, the error has
+// its own message.
 #include "bench/redis_server.hpp"
 
 #include <fcntl.h>
@@ -30,9 +30,8 @@ namespace {
 constexpr std::uint64_t kStartNsMax = 30'000'000'000;
 constexpr std::string_view kRedisListens = "eady to accept connections";  // all versions say it so
 
-// A TCP port that was free, kept so until the server listens there: nobody else is given a port
-// that is bound. The server may bind it too, since both allow others (SO_REUSEADDR) and this socket
-// does not listen.
+// Reserves a free TCP port until the server listens there: a bound port is not given to others. The
+// server may bind it too, since both set SO_REUSEADDR and this socket does not listen.
 class KeptPort {
  public:
   KeptPort() : socket_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {

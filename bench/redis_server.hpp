@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Redis of our own: a child process that keeps nothing on disk, listens at a UNIX socket in a
-// temporary folder, or at a TCP port of the loopback interface, and ends with us, however we end.
+// A Redis server as a child process that keeps nothing on disk, listens at a UNIX socket in a
+// temporary folder, or at a TCP port of the loopback interface, and ends with this process, also in
+// a crash.
 #pragma once
 
 #include <sys/types.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Redis of our own, and what the sorted set answers at its edges. That it answers all workloads
-// as the other targets do is in ycsb_test.cpp.
+// The Redis child process, and the edge cases of the sorted set. ycsb_test.cpp checks that it
+// answers all workloads as the other targets do.
 #include <gtest/gtest.h>
 #include <signal.h>
 

@@ -73,7 +73,7 @@ double rounded_to_four_places(double value) { return std::round(value * 1e4) / 1
 std::string hex(std::uint64_t value) { return fmt::format("{:016x}", value); }
 
 void print_line(std::ostream& out, const Json& line) {
-  out << line.dump() << std::endl;  // whoever follows sees each result when it is there
+  out << line.dump() << std::endl;  // flushes, so that each result appears immediately
 }
 
 Json probes_json(std::optional<double> before_ns, std::optional<double> after_ns) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints results: JSON lines for programs, or tables for people, whose cells are of these lines.
+// Prints results: JSON lines for programs, or tables for people, with cells from these lines.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests of one thread, made before the clock starts and then streamed in order, as they
-// would come from a network card's ring: the bytes of keys and values lie in the same order, so
-// that the benchmark adds no cache miss of its own.
+// The requests of one thread, made before the clock starts and then streamed in order, as from a
+// network card's ring: the bytes of keys and values lie in the same order, so that the benchmark
+// adds no cache miss of its own.
 //
 // Windows. Requests are handed to a target in windows of kWindow; those of one window may run in
 // any order, and a window ends before the next begins. The tail has windows of its own, for it is

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promises of request_list.hpp, without which targets could not be compared.
+// The guarantees of request_list.hpp, which make targets comparable.
 #include "bench/request_list.hpp"
 
 #include <gtest/gtest.h>

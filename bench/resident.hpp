@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory a process holds, and on which pages.
+// The resident memory of a process, and its kinds of pages.
 #pragma once
 
 #include <sys/types.h>

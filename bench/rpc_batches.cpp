@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The experiment `batch` of `bench rpc`: requests in batches, by their size. [RAMBDA Fig. 10]
 //
-// One thread asks one worker of the node. A batch begins when all answers of the one before have
-// come, and its latency counts from its first request to its last answer, so that what batching
-// gains in throughput stands beside what it costs who waits. Every point does as many batches.
+// One thread sends requests to one worker of the node. A batch begins when all answers of the one
+// before have arrived, and its latency counts from its first request to its last answer, so that
+// the gain in throughput stands beside the cost in latency. Every point does as many batches.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -130,7 +130,7 @@ std::vector<MeasuredPoint> batch_points(const RpcOptions& options) {
   const std::uint64_t batches = std::max<std::uint64_t>(1, options.ops / largest);
   const auto gets = std::make_shared<Gets>(options, batches * largest);
   std::vector<MeasuredPoint> points;
-  // What is compared is measured one after the other: the transports, then the sizes.
+  // Compared points are measured in sequence: the transports, then the sizes.
   for (const std::string_view workload : {"noop", "get"}) {
     for (const std::uint32_t batch : options.batches) {
       for (const NodeTransport transport : options.transports) {

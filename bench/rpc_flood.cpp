@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiment `flood` of `bench rpc`: what a session feels while somebody else asks the node for
-// connections, thousands of times in a second, and never says anything more.
+// The experiment `flood` of `bench rpc`: the effect on a session of a flood of connection requests,
+// thousands in a second, that are never continued.
 //
-// One client asks one worker over `roce`, one no-op at a time, and the latency of each counts. A
-// thread sends requests for connections to the same UDP port of the loopback interface, each with
-// numbers of its own, and reads none of the answers. A session of a node that does its work for
-// each of them waits behind it; ours is to wait no more than twice as long as alone. The same flood
-// to a port that nobody reads tells how much of that is the sender's, who takes a core.
+// One client sends no-ops to one worker over `roce`, one at a time, and the latency of each counts.
+// A thread sends connection requests to the same UDP port of the loopback interface, each with
+// numbers of its own, and reads none of the answers. A node that does its work for each of them
+// delays its sessions; here a session may wait at most twice as long as alone. The same flood to an
+// unread port shows how much of that is due to the sender, which takes a core.
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
@@ -42,7 +42,7 @@ constexpr std::uint64_t kPauseNs = 100'000;  // what is due after that leaves to
 class RequestFlood {
  public:
   /// Errors: throws std::runtime_error. `address`: of a node, "roce://127.0.0.1:PORT/SERVICE", to
-  /// whose port they go; else to one that nobody reads.
+  /// whose port requests go if `to_node`; else they go to an unread port.
   RequestFlood(std::string_view address, bool to_node, std::uint64_t each_second,
                std::uint64_t seed)
       : each_second_(each_second), random_(seed) {
@@ -123,7 +123,7 @@ PointSample measure_flooded(std::uint64_t each_second, bool to_node, const RpcOp
   const auto node = start_own_node(config);
   const std::string address = address_of(*node, NodeTransport::roce_udp);
   PointSample sample;
-  // On any core, as a stranger would be.
+  // On any core, like an unrelated machine's.
   RequestFlood flood(address, to_node, each_second, options.seed);
   run_pinned([&] {
     NoopClient client(address, {});

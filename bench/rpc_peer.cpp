@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiment `peer` of `bench rpc`: GET and SET of a node beside those of Redis, with the same
-// in flight on both sides.
+// The experiment `peer` of `bench rpc`: GET and SET of a node and of Redis, with the same number in
+// flight on both sides.
 //
-// One client thread with one connection, one thread that serves, both through a UNIX socket's way:
-// the node by rings in shared memory, Redis by a pipeline over its socket (hiredis) that holds as
-// many requests as the rings do. The same uniform requests on the same pairs, loaded before; one
-// target runs after the other, so that neither has the other's company.
+// One client thread with one connection, one serving thread, both over a UNIX socket: the node by
+// rings in shared memory, Redis by a pipeline over its socket (hiredis) that holds as many requests
+// as the rings do. The same uniform requests on the same pairs, loaded before; the targets run in
+// sequence, so that neither disturbs the other.
 #include <fmt/core.h>
 
 #include <array>

@@ -54,7 +54,7 @@ TEST(RunRpcConcurrency, NoopsByThreadsAndCores) {
     EXPECT_EQ(line.at("ops"), 500);
     EXPECT_FALSE(line.contains("ns_p50")) << "many are in flight, and no clock runs";
   }
-  // As many answers as requests, whoever asked.
+  // As many answers as requests, for each target.
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 

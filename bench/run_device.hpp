@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench device`: requests through a device before a node, beside asking that node alone.
-// Host and device are of this process, with a worker each.
+// `espalier-bench device`: requests through a device before a node, compared with the node alone.
+// Host and device run in this process, with a worker each.
 //
-//   cache   reads, by what the device may remember and by its balancer's weight [Honeycomb §6.6,
-//           Fig. 16]; beside the clock's rate stands a model's: turn_costs.hpp
+//   cache   reads, by the size of the device's cache and by its balancer's weight [Honeycomb §6.6,
+//           Fig. 16]; beside the measured rate stands a model's: turn_costs.hpp
 //   ycsb    YCSB and honeycomb's cloud storage, which write too [Honeycomb Figs. 10 and 11]; also
-//           by clients that read the node's memory alone
-//   miss    gets, by the share of them whose way the device has to read of its host's memory
+//           by clients with one-sided reads
+//   miss    gets, by the share of them for which the device must read its host's memory
 //           [Rambda Fig. 1]
 #pragma once
 

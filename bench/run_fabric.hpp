@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench fabric`: what the verbs cost, transport by transport, with one thread that asks
-// and one that is asked.
+// `espalier-bench fabric`: the cost of verbs, for each transport, with one client thread and one
+// server thread.
 //
 //   verbs    each verb, by size and by how many are in flight
 //   batch    READs of 64 bytes, by how many are posted with one doorbell; and WRITEs, 16 with each,
-//            inlined, every 16th told
+//            inlined, every 16th signalled
 //   loss     READs of 64 bytes, 16 in flight, by the share of packets that get lost (roce alone)
 //   atomics  two threads that add to one word: FETCH_ADD beside plain instructions (shm alone)
 //   local    READs of 64 bytes beside memcpy over the same addresses (shm alone)

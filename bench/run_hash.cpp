@@ -35,7 +35,7 @@ class HashTargets {
   explicit HashTargets(const HashBenchOptions& options)
       : options_(options), pairs_(options.pairs, options.seed) {}
 
-  // All are there at once, so that a change of the machine meets all of them.
+  // All targets exist at the same time, so that a change of the machine affects all of them.
   void make(Report& report) {
     if (!targets_.empty()) return;
     const bool named = !options_.targets.empty();

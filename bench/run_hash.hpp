@@ -9,9 +9,9 @@
 //   lines    lines of memory that a get and a put touch
 //   signals  completions and doorbells for an answer, by how many of them are signalled
 //
-// Peak has no-ops by the same rings besides, of which what gets reach by them is a share. Before
-// each round of the first three the rate of random lines is measured, of which every rate is told
-// as a share.
+// Peak also has no-ops through the same rings; the rate of gets there is reported as a share of
+// theirs. Before each round of the first three the rate of random cache lines is measured, and
+// every rate is reported as a share of it.
 #pragma once
 
 #include <cstdint>

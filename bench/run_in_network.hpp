@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `espalier-bench in-network`: how many READs a get takes when switches know the top of the tree,
 // counted exactly over trees that are built from ranks [Fat-B+Tree §V-B, Figs. 5 to 9], figure by
-// figure (figure_points.hpp), and how long compiling the tables takes. What begins with `model_`
-// follows from these counts where each READ costs the same, and is no time of a clock.
+// figure (figure_points.hpp), and how long compiling the tables takes. Values with the prefix
+// `model_` follow from these counts at a constant cost per READ, and are not measured times.
 #pragma once
 
 #include <cstdint>

@@ -304,7 +304,7 @@ class InferenceWorld {
     return sample;
   }
 
-  /// As clients send ids who renumber them once, as MERCI does: those of each bag ascend.
+  /// As clients that renumber their ids once send them, like MERCI's: the ids of each bag ascend.
   static std::uint32_t renumber(const EmbeddingTable& table, QuerySet& queries) {
     const auto grouping = table.renumber(queries.ids);
     if (!grouping) throw std::runtime_error("cannot renumber: " + message(grouping.error()));

@@ -7,7 +7,7 @@
 //   embedded   a table of this process
 //   node       a table of a node, by rings, one request at a time
 //   node-many  the same with several requests on their way (EmbeddingTable::reduce_many)
-//   noop       no sums: as many requests that ask for nothing
+//   noop       no sums: as many requests without work
 //   reads      a table of a node, whose rows the client READs, over shm or roce
 //   parse      no sums: the queries as text of a model's, and what a helper makes of it; in
 //              processor time, waking the helper included

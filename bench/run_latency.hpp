@@ -3,9 +3,9 @@
 //
 //   closed   by how many requests are in flight: the next one begins when one has ended
 //   open     by how many requests are due in a second, whether earlier ones have ended or not;
-//            latencies count from when each was due, so that waiting in a queue is counted
+//            latencies count from when each was due, so that queueing is included
 //
-// Both print throughput beside p50, p99 and p99.9: points of a curve. Targets are filled once.
+// Both print throughput with p50, p99 and p99.9: points of a curve. Targets are filled once.
 #pragma once
 
 #include <cstdint>

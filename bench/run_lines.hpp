@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `ycsb` and `tree` print of a run.
+// The output of a run of `ycsb` and `tree`.
 #pragma once
 
 #include <vector>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench log`: records until they are on the disk, and requests of a node that wait for
-// that.
+// `espalier-bench log`: records until they are durable, and requests of a node that wait for that.
 //
 //   commit   records of several sizes, writers and numbers in flight: by our log, by RocksDB's
 //            (sync, with recycled files), and the disk's own flush of as many bytes

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench memory`: what this machine's memory can do, for the other numbers to be read by.
+// `espalier-bench memory`: this machine's memory performance, as a reference for other results.
 //
 //   latency    a chain of dependent loads through blocks of growing size
 //   in-flight  1 to 64 independent chains through a large block: how many misses a core overlaps

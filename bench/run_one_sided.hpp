@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench one-sided`: reads of a map by a client alone, by the size of nodes, by what the
-// client remembers and by transport [DPU §5, Figs. 9, 10], with the waits and the bytes of each.
+// `espalier-bench one-sided`: one-sided reads of a map, by node size, by cache size and by
+// transport [DPU §5, Figs. 9, 10], with the waits and the bytes of each.
 #pragma once
 
 #include <cstdint>

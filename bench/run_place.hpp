@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench place`: a map over two nodes, by the share of its keys that the second one has,
-// read only and half of it written [DPU §4]. The nodes are of this process, each with cores of its
-// own where there are enough; a pipeline asks both, with so many requests in flight on each. Beside
-// the clock's rate stands a model's: turn_costs.hpp.
+// `espalier-bench place`: a map over two nodes, by the share of keys on the second one, read only
+// and half of it written [DPU §4]. The nodes run in this process, each with cores of its own if
+// there are enough; a pipeline uses both, with so many requests in flight on each. Beside the
+// measured rate stands a model's: turn_costs.hpp.
 #pragma once
 
 #include <cstdint>

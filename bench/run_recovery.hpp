@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench recovery`: how long a node takes to start that has so many pairs in its data
-// folder, out of its log alone or out of a checkpoint, by threads that apply records, beside what
-// the disk gives when the same files are only read.
+// `espalier-bench recovery`: the start time of a node with so many pairs in its data folder, from
+// its log alone or from a checkpoint, by the number of threads that apply records, beside the time
+// of only reading the same files.
 #pragma once
 
 #include <cstdint>

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench rings`: what decides how requests travel through rings in shared memory.
+// `espalier-bench rings`: parameters of requests through rings in shared memory.
 //
 // An experiment is a list of points (bench/point_run.hpp). A new one is a function that makes
 // points, and a row in run_rings.cpp.
 //
-//   doorbell   looking for rings that have news (bench/doorbell_points.cpp)
-//     empty-scan      while none has: at the node's doorbells, and at the next line of each ring
+//   doorbell   polling for rings with new requests (bench/doorbell_points.cpp)
+//     empty-scan      while there are none: at the node's doorbells, and at each ring's next line
 //   noop         no-ops through the rings of a node (bench/node_rings.cpp)
 //     round-trip      one at a time
-//     in-flight       by how many are on their way
+//     in-flight       by how many are in flight
 //     message-size    by the length of requests
 //   connections  many clients (bench/node_rings.cpp, bench/connection_points.cpp)
 //     connected       no-ops, by how many are connected, of which 16 send
-//     open-close      clients coming and going, and what is left of them in the node's process
+//     open-close      clients connecting and leaving, and what the node's process keeps of them
 //   sleep        a node whose core sleeps (bench/sleep_points.cpp)
 //     spinning        a round trip to a core that spins, and
 //     woken           to one that sleeps
-//     idle            the processor time that a node takes for clients that ask nothing
+//     idle            the processor time that a node takes for idle clients
 //   chase        following a list in the node's memory (bench/chase_points.cpp) [RAMBDA §VI-A]
 //     offload         one request, the node follows
 //     hop-by-hop      one request for each node of the list, the client follows

@@ -147,7 +147,7 @@ class MapPoints {
   MapPoints(const RpcOptions& options, Progress& progress)
       : options_(options), progress_(progress), keys_(std::make_shared<KeyCache>()) {}
 
-  // What is compared is measured one after the other: the targets, then the shares of writes.
+  // Compared points are measured in sequence: the targets, then the shares of writes.
   std::vector<MeasuredPoint> take() {
     const std::uint64_t fit_bytes =
         options_.fit_bytes != 0 ? options_.fit_bytes : available_bytes() / 2;

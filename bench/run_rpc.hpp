@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench rpc`: what it costs to ask a node instead of one's own memory.
+// `espalier-bench rpc`: the cost of a node compared with local memory.
 //
-//   noop   no-ops, by threads that ask and by cores of the node [BlueField §4.1.1, Fig. 3]
+//   noop   no-ops, by client threads and by cores of the node [BlueField §4.1.1, Fig. 3]
 //   map    the ordered map, by its size and the share of writes, uniform, 8-byte keys and values:
 //          on a node [Fig. 2], and with as many threads on the same map in this process [Fig. 5]
 //   batch  requests in batches, each of which waits for all answers of the one before: no-ops, and
 //          zipfian gets of pairs of 64 bytes, by the size of the batch [RAMBDA Fig. 10]
-//   flood  no-ops one at a time over roce, while somebody asks for connections at a rate and never
-//          says more: what a session feels of it; only where it is named
-//   peer   GET and SET of a node beside those of Redis, with as many in flight on both sides; only
-//          where it is named, for it needs redis-server
+//   flood  no-ops one at a time over roce, during a flood of connection requests that are never
+//          continued: its effect on a session; only if named
+//   peer   GET and SET of a node and of Redis, with as many in flight on both sides; only if named,
+//          since it needs redis-server
 //
-// Each through any of the transports to a node. The papers' clients are on another machine; ours
-// share this one with the node.
+// Each over any of the transports to a node. The papers' clients are on another machine; here they
+// share one with the node.
 #pragma once
 
 #include <cstdint>

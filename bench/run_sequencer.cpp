@@ -31,7 +31,7 @@ struct SequencerSetting {
   double slowness = 1;
 };
 
-// Over the others nobody reaches the node's memory by himself.
+// The other transports have no one-sided access.
 bool has_one_sided(NodeTransport transport) {
   switch (transport) {
     case NodeTransport::unix_socket:

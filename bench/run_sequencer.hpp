@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench sequencer`: numbers that clients take of one sequencer, by asking the node and by
-// FETCH_ADD on its memory, one at a time and in ranges [DPU §6, Figs. 11 and 12].
+// `espalier-bench sequencer`: numbers that clients take of one sequencer, by calls and by FETCH_ADD
+// on its memory, one at a time and in ranges [DPU §6, Figs. 11 and 12].
 //
-//   rpc         the node is asked, and adds once for each batch that it polls
+//   rpc         calls; the node adds once for each batch that it polls
 //   one-sided   the client adds to the word itself
 #pragma once
 
@@ -26,7 +26,7 @@ struct SequencerOptions : PointOptions {
   static constexpr const char* kSummary = "numbers that clients take of one sequencer";
 
   std::vector<SequencerForm> forms{SequencerForm::rpc, SequencerForm::one_sided};
-  /// Those over which nobody can add are left out of the other form.
+  /// Transports without atomics are left out of the one-sided form.
   std::vector<NodeTransport> transports{NodeTransport::shm, NodeTransport::roce_udp};
   std::vector<std::uint32_t> clients{1, 2};
   std::vector<std::uint32_t> ranges{1, 16};  ///< numbers of one request

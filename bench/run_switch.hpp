@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench switch`: what a switch that knows the top of a tree saves, and what it costs
+// `espalier-bench switch`: the benefit and the cost of a switch that knows the top of a tree
 // [Fat-B+Tree §V-B].
 //
 //   gets      of a map, through one switch over memif, in one way after another (below)

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench table`: queries of tables, worked out beside the memory and elsewhere.
+// `espalier-bench table`: queries of tables, executed beside the memory and elsewhere.
 //
 // An experiment is a list of queries, each answered in several ways, which are the targets:
 //
-//   read     the whole table by one core, and nothing done; copy: copied. What others are held to.
+//   read     the whole table by one core, without work; copy: copied. The baseline of the others.
 //   stage    the executor alone, into 64 KiB that are always free: a node's part of the work
 //   scalar   the same without SIMD (select)
 //   absl     absl::flat_hash_map or _set by hand (group, distinct): the same rows of the result
 //   re2      RE2 by hand, string by string (regex); evp: OpenSSL's EVP, decrypting only (decrypt)
 //   local    table and work at the client, result in its memory                       [LCPU]
-//   remote   a process works it out, keeps the result, then sends it by a socket      [RCPU]
+//   remote   a process executes it, keeps the result, then sends it by a socket       [RCPU]
 //   pull     every row is read from a node, by READs over shm, and the work done at the client
-//   pushed   a node works it out and streams what remains                             [FV]
-//   chunks   what remains comes to the client by messages, who only counts it (project, select)
+//   pushed   a node executes it and streams the result                                [FV]
+//   chunks   the result comes to the client by messages, and is only counted (project, select)
 //   buffers  the same, written into the client's memory (shm)
 //
 //   response  all columns of few rows: how long an answer takes               [Farview Fig. 6]

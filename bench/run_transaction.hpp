@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench transaction`: transactions over several keys, beside other ways to do them.
+// `espalier-bench transaction`: transactions over several keys, compared with other methods.
 //
 //   line   one at a time through a chain of replicas that one thread polls, as one request and
 //          write by write, as HyperLoop does [RAMBDA Fig. 12]

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench tree`: what the map's speed depends on, one parameter at a time.
+// `espalier-bench tree`: the parameters of the map's speed, one at a time.
 //
 // An experiment is a list of points (tree_points.cpp); a point is a run of `bench ycsb` with some
-// options set. With several repeats an experiment goes through its points again and again, so that
-// a change of the machine meets all of them.
+// options set. With several repeats an experiment runs through its points repeatedly, so that a
+// change of the machine affects all of them.
 #pragma once
 
 #include <span>

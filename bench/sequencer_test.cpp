@@ -41,7 +41,7 @@ TEST(RunSequencerConcurrency, BothFormsGiveAllNumbersOnce) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
-// Whoever adds himself does not wait for the node's workers.
+// A client that adds itself does not wait for the node's workers.
 TEST(RunSequencerConcurrency, ANodeThatIsSlowIsSaid) {
   SequencerOptions options = tiny_sequencer();
   options.transports = {NodeTransport::shm};

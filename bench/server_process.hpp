@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer's server as a child process, which ends with us, however we end.
+// A peer's server as a child process, which ends with this process, also in a crash.
 #pragma once
 
 #include <sys/types.h>

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `bench rings --experiment sleep`: what it costs to wake a node's core, and what it costs to let
-// it sleep.
+// `bench rings --experiment sleep`: the cost of waking a node's core, and of letting it sleep.
 //
-// The client spins for its answers in all of them, so that only the node's sleep is seen.
+// The client spins for its answers in all of them, so that only the node's sleep counts.
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -29,11 +28,11 @@ namespace {
 
 constexpr std::uint64_t kOpsPerWake = 50;  // a round trip that wakes is dearer by about so much
 constexpr std::uint64_t kDozeNs = 50'000;  // after its word that it sleeps, until it does
-constexpr double kSettleSeconds = 0.2;     // in which newcomers are served and forgotten
+constexpr double kSettleSeconds = 0.2;     // in which new clients are served, and become idle
 
 struct SleepTrips {
   base::Histogram latencies;
-  base::Histogram bells;  // how long it took to tell the node
+  base::Histogram bells;  // how long the doorbell took
   std::uint64_t checksum = 0;
 };
 
@@ -108,7 +107,7 @@ MeasuredPoint trip_point(std::string workload, std::uint64_t ops, std::uint32_t 
           }};
 }
 
-// Nobody asks anything: what the node's process does all the same.
+// No client sends anything: the processor time that the node's process uses anyway.
 PointSample watch_idle_node(std::uint32_t clients, double seconds) {
   node::Config config = own_node_config();
   config.memory.limit = spinning_node_config().memory.limit;

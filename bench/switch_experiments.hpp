@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiments of `espalier-bench switch` (run_switch.hpp), each by itself.
+// The experiments of `espalier-bench switch` (run_switch.hpp), one function each.
 //
 // Thread: one at a time; some start threads of their own.
 #pragma once

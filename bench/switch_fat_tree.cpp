@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `espalier-bench switch --experiment fat-tree`: gets and puts of clients at four nodes behind the
-// switches of a FatTree, which hint gets [Fat-B+Tree §V-C, Fig. 10]. What is measured is what a
-// request costs the processor of its node, with hints and without, in turns; what rate so many
-// clients come to is a model of that and of a trip.
+// switches of a FatTree, which add hints to gets [Fat-B+Tree §V-C, Fig. 10]. Measured is the
+// processor time of a node per request, with hints and without, in turns; the rate of so many
+// clients comes from a model of that and of a trip.
 #include <fmt/format.h>
 
 #include <algorithm>

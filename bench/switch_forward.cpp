@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // `espalier-bench switch --experiment forward`: frames a second of the switch, with tables and
-// without, the same READ requests by turns, all on one core.
+// without, the same READ requests in turns, all on one core.
 //
 // One thread sends a burst, has the switch forward it, and takes it at the node's end. The clock
-// stands around the switch alone, once for each burst; and around all three, which is what one core
-// does that generates frames, too.
+// runs around the switch alone, once for each burst; and around all three, which includes
+// generating frames.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the experiments of a switch send through it: READ requests for keys of a tree that is built
-// from ranks (rank_tree.hpp), drawn as the ranks say, as whole frames.
+// The frames of a switch's experiments: READ requests for keys of a tree that is built from ranks
+// (rank_tree.hpp), drawn by rank, as whole frames.
 //
 // Thread: any while nothing is changed.
 #pragma once

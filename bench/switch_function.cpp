@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench switch --experiment function`: what a frame costs the packet function.
+// `espalier-bench switch --experiment function`: the packet function's cost per frame.
 //
-//   parse        READ requests, and no tables at all: what the others are held against
+//   parse        READ requests, without tables: the baseline of the others
 //   other        WRITEs, beside all tables
 //   miss         READ requests by a key that no map has, beside all tables
 //   fat-root     READ requests that the fat root redirects, keys drawn by their ranks
@@ -9,7 +9,7 @@
 //   hit-uniform  the same of all keys alike
 //   hit-alone    as `hit`, each frame by itself, where all others come in bursts, as in a switch
 //
-// Each frame is copied from where it lies before it is processed, which is in all of them.
+// Each frame is copied before it is processed, which all results include.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -116,7 +116,7 @@ class FunctionRun {
         }
         process(*kind.function, std::span(burst).first(some), done);
         for (std::size_t j = 0; j < some; ++j) as_wanted += done[j].outcome == kind.outcome ? 1 : 0;
-        asm volatile("" : : "r"(room.data()) : "memory");  // somebody looks at what it wrote
+        asm volatile("" : : "r"(room.data()) : "memory");  // the output is used
         i += some;
       }
     };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets that bring a hint of the node at which they may begin, as a switch or a client's cache knows
-// it: what they cost the node, beside gets without one, and what becomes of hints while the map is
+// Gets with a hint of the node at which they may begin, as a switch or a client's cache has it:
+// their cost to the node, compared with gets without one, and the use of hints while the map is
 // written.
 #include <fmt/format.h>
 

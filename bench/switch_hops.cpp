@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // `espalier-bench switch --experiment hops`: gets that walk the paper's tree by READs, from the
 // root, and from where the tables of a switch lead them [Fat-B+Tree §V-B], both through the same
-// switch. A READ is as long on each level. At one point, or at those of the paper's figures.
+// switch. A READ has the same length on each level. At one point, or at those of the paper's
+// figures.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier-bench switch --experiment install`: how long the tables of a switch take to make and to
-// change, the latter while frames are forwarded as fast as they go.
+// `espalier-bench switch --experiment install`: the time to make and to change the tables of a
+// switch, the latter while frames are forwarded at the highest rate.
 //
 //   compile  1024 ranges and the sets of nodes, of a tree built from ranks
-//   update   one node has another address: the entries that name it, told over the control socket
+//   update   one node has another address: the entries that name it, sent over the control socket
 //   replace  all tables by others, as text over that socket
 //
-// Each frame that comes is held against the tables that may have been in force while it was under
-// way: those that were when it was sent, and those that had been told before it came.
+// Each frame that arrives is checked against the tables that may have been active while it was in
+// flight: those active when it was sent, and those sent before it arrived.
 #include <fmt/format.h>
 
 #include <array>
@@ -54,7 +54,7 @@ std::vector<std::uint64_t> addresses_of(const FrameSet& frames,
   return addresses;
 }
 
-/// Nodes that move, one after the other, each as often as it comes.
+/// Nodes that move in sequence, each as often as it comes.
 class MovingNodes final : public FrameCheck {
  public:
   struct Node {

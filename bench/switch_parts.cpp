@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans in parts [Fat-B+Tree §IV-C]: what each part adds, where the client walks from the root and
-// where its READs carry the key at which the part begins.
+// Scans in parts [Fat-B+Tree §IV-C]: the cost of each part, if the client walks from the root and
+// if its READs carry the key at which the part begins.
 #include <fmt/format.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several clients that ask a node at a time, each with the distinct query, and gets of a map beside
-// them: what one client's query takes from the others'. [Farview Fig. 12]
+// Several concurrent clients of a node, each with the distinct query, and gets of a map beside
+// them: the effect of one client's query on others. [Farview Fig. 12]
 #include <algorithm>
 #include <atomic>
 #include <exception>
@@ -39,7 +39,7 @@ Map fill_map(Store& store) {
   return map;
 }
 
-/// Gets, one at a time, until it is told to end.
+/// Gets, one at a time, until end().
 class GetsBeside {
  public:
   explicit GetsBeside(const std::string& address)

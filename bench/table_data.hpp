@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables and queries of `espalier-bench table`, alike for all who answer them.
+// Tables and queries of `espalier-bench table`, the same for all targets.
 //
 // Thread: building, one at a time; reading, any.
 #pragma once
@@ -116,8 +116,8 @@ struct TableQuery {
 /// A sum over rows of whole words that does not depend on their order.
 [[nodiscard]] std::uint64_t hash_of_rows(std::span<const std::byte> rows, std::size_t row_bytes);
 
-/// Time of a pass, by the clock and of this thread's processor: on a machine with other work, the
-/// second still tells what the work costs.
+/// Time of a pass, by the clock and by this thread's processor: on a machine with other work, the
+/// second still shows the cost of the work.
 struct PassTime {
   double seconds = 0;
   double cpu_seconds = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node in a process of its own that holds a table of the benchmark, and another process that
-// works queries out and sends what it kept: what `pushed`, `pull` and `remote` ask.
+// executes queries and sends its results: the servers of `pushed`, `pull` and `remote`.
 //
 // Thread: one at a time; the address from any.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Points of `espalier-bench table` that no client has a part in: the executor into a stage, and
-// what it is held to: reading the same pages, copying them, and the same by absl, RE2 and OpenSSL.
+// Points of `espalier-bench table` without a client: the executor into a stage, and its baselines:
+// reading the same pages, copying them, and the same by absl, RE2 and OpenSSL.
 #include <absl/container/flat_hash_map.h>
 #include <absl/container/flat_hash_set.h>
 #include <re2/re2.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ways to the answer of a query that end with the result in a client's memory: what `local`,
-// `remote` and `pull` of `espalier-bench table` do.
+// Methods of answering a query that end with the result in a client's memory: `local`, `remote` and
+// `pull` of `espalier-bench table`.
 //
 // Thread: one at a time, each.
 #pragma once

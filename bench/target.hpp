@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordered map under test: our own, or a peer. All of them get the same requests.
+// An ordered map under test: Espalier's own, or a peer. All get the same requests.
 //
-// A target is told about windows of requests, not about single ones, so that this interface costs
-// one virtual call in kWindow operations.
+// A target receives windows of requests, not single ones, so that this interface costs one virtual
+// call in kWindow operations.
 #pragma once
 
 #include <cstdint>
@@ -98,7 +98,7 @@ struct PathTraffic {
   }
 };
 
-/// What subscribers to a map's mapping feed were told, all together.
+/// What the subscribers of a map's mapping feed have read, summed up.
 struct FeedNews {
   std::uint64_t changes = 0;
   std::uint64_t behind = 0;  // times that one of them began, or was overtaken
@@ -151,11 +151,12 @@ class Target {
   virtual Contents contents() = 0;
   /// What the reads of sessions that are gone have taken since this was made.
   [[nodiscard]] virtual std::optional<PathTraffic> traffic() const { return std::nullopt; }
-  /// Ends those who follow its mapping feed, and says what they were told; nothing: nobody did.
+  /// Ends the subscribers of its mapping feed, and returns what they have read; nothing: there were
+  /// none.
   virtual std::optional<FeedNews> end_subscribers() { return std::nullopt; }
   /// How this target was run, for people.
   [[nodiscard]] virtual std::string settings() const = 0;
-  /// Which pages carry it; empty if only the operating system can tell.
+  /// The pages that it uses; empty if only the operating system knows.
   [[nodiscard]] virtual std::string pages() const { return {}; }
   /// Memory of the process that keeps the items, if that is not this one.
   virtual std::optional<Resident> resident_elsewhere() { return std::nullopt; }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // absl::btree_map, the peer that every machine can install: ratios to it compare machines.
 //
-// It gets what is best for it: keys of a fixed length lie inside its nodes and are compared as
-// big-endian words, nodes come from huge pages, and with one thread there is no lock. With several
-// threads that write, a shared mutex guards it. A read-modify-write is one search.
+// It is tuned: keys of a fixed length lie inside its nodes and are compared as big-endian words,
+// nodes come from huge pages, and with one thread there is no lock. With several threads that
+// write, a shared mutex guards it. A read-modify-write is one search.
 #include <absl/container/btree_map.h>
 #include <fmt/core.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own map, asked through a device before its node. Node and device are of this process, each
-// with a worker on a core of its own where there are enough.
+// Espalier's map, through a device before its node. Node and device run in this process, each with
+// a worker on a core of its own if there are enough.
 #include <unistd.h>
 
 #include <memory>

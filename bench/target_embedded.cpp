@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own map, in this process.
+// Espalier's map, in this process.
 #include <optional>
 
 #include "bench/feed_subscribers.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our own map, on a memory node: through rings, in shared memory or over the fabric, or
-// read by walks of the client's own. The node's
-// workers are threads of this process, on the last cores, or those of a node that runs elsewhere.
+// Espalier's map on a memory node: through rings, in shared memory or over the fabric, or by
+// one-sided walks. The node's workers are threads of this process, on the last cores, or those of a
+// node that runs elsewhere.
 #include <unistd.h>
 
 #include "bench/map_session.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Redis, in a process of its own, asked through a socket: a server that was started for the run, or
-// one that runs already. Which commands answer which workload: see redis_form.hpp.
+// Redis, in a process of its own, over a socket: a server that is started for the run, or a running
+// one. For the commands of each workload see redis_form.hpp.
 //
-// In flight. Each thread has a connection and pipelines on it: as many requests are under way as
-// for our own maps. When half of them are answered, others follow, so that client and server work
-// at the same time; each write and each read of the socket carries many.
+// Each thread has a connection and a pipeline on it: as many requests are in flight as for
+// Espalier's maps. When half of them are answered, others follow, so that client and server work at
+// the same time; each write and each read of the socket carries many.
 //
-// A server that runs already must hold nothing, and is emptied at the end.
+// A running server must be empty, and is emptied at the end.
 #include <fmt/core.h>
 
 #include <charconv>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store under transactions: our own in this process, or RocksDB with its pessimistic ones. All
-// get the same.
+// A store under transactions: Espalier's in this process, or RocksDB with its pessimistic ones.
+// Both get the same requests.
 //
-//   embedded  two hash maps that share a clock; what is read is a condition of what is written, and
-//             a transaction that others came before reads again
-//   rocksdb   a TransactionDB with its files in memory and without a log; what is read is locked,
-//             but for transactions that write nothing, which read a snapshot
+//   embedded  two hash maps that share a clock; reads are conditions of the writes, and a
+//             transaction whose conditions fail reads again
+//   rocksdb   a TransactionDB with its files in memory and without a log; reads take locks, except
+//             in transactions that write nothing, which read a snapshot
 #pragma once
 
 #include <cstdint>

@@ -110,7 +110,7 @@ TEST(RunTransactionConcurrency, BothClocksAnswerTheSame) {
 TEST(RunTransaction, ChainsHaveWhatOneNodeHas) {
   TransactionBenchOptions options = tiny_transactions("nodes");
   options.nodes = {2};
-  options.fence_ms = {20'000};  // a busy machine leaves nobody out
+  options.fence_ms = {20'000};  // a busy machine removes no member
   const PointLines lines = lines_of_run(options);
   ASSERT_EQ(lines.runs.size(), 2u);
   for (const Json& line : lines.runs) {

@@ -12,7 +12,7 @@
 namespace espalier::bench {
 namespace {
 
-// So long the others have the client's core; and longer, for whoever wakes it may be late.
+// Time for which the other threads have the client's core; longer if the wake-up is late.
 constexpr timespec kPause{0, 50'000};
 
 /// Hands answers on, and knows how many there were.
@@ -48,7 +48,7 @@ double cpu_clock_ns() {
   return measured;
 }
 
-// --- those who answer ----------------------------------------------------------------------------
+// --- workers -------------------------------------------------------------------------------------
 
 WorkerMeter::WorkerMeter(const node::Node& node) : node_(node) {
   for (const auto& worker : node_.workers()) worker->set_metered(true);
@@ -74,7 +74,7 @@ double WorkerMeter::cpu_ns() const {
   return std::max(0.0, static_cast<double>(now.cpu_ns - before_.cpu_ns) - turns * cpu_clock_ns());
 }
 
-// --- who asks ------------------------------------------------------------------------------------
+// --- client --------------------------------------------------------------------------------------
 
 void ClientTurns::run(Pipeline& pipeline, std::span<const Request> batch, Handler& handler) {
   Counting counting(handler);

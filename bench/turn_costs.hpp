@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a request costs each side of it in processor time, on machines that have fewer cores than
-// threads that spin, and the rate at which sides with cores of their own would do such requests.
+// The processor time of a request on each side, on machines with fewer cores than spinning threads,
+// and the rate at which sides with cores of their own would execute such requests.
 //
-// A thread that spins has processor time whether it works or not. So costs are taken by turns: a
-// client sends a batch, lets its core go until the others have had time to answer, and takes the
-// answers. Of workers the turns count in which something was done; of the client, its calls that
-// sent requests or took answers. What reading the clock costs is taken off.
+// A spinning thread uses processor time whether it works or not. So costs are measured in turns: a
+// client sends a batch, yields its core until the workers have had time to answer, and takes the
+// answers. For workers only turns with work count; for the client, its calls that sent requests or
+// took answers. The cost of reading the clock is subtracted.
 //
-// The model knows the costs and nothing else: whoever works most for a request works without a
-// pause, and the others no less than that takes. There is no waiting in it for lines of another
-// core, nor are there batches smaller than those that costs were taken of. So it is a bound, and
-// called `model_`.
+// The model is based on these costs alone: the side with the highest cost per request works without
+// a pause, and determines the rate. It ignores waits for cache lines of another core, and smaller
+// batches than those measured. So it is a bound, and called `model_`.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +45,7 @@ class WorkerMeter {
   Busy before_;
 };
 
-/// Has a pipeline do requests by turns with those who answer them. Thread: the pipeline's.
+/// Runs a pipeline's requests in turns with the threads that answer them. Thread: the pipeline's.
 class ClientTurns {
  public:
   /// `reads_alone`: the pipeline reads the memory of nodes itself, and all that it does counts.
@@ -65,7 +64,7 @@ class ClientTurns {
 /// How many batches are enough for costs.
 inline constexpr std::uint64_t kCostBatches = 1'000;
 
-/// One of those who take part in requests.
+/// One of the sides of requests.
 struct Side {
   double cpu_ns_per_op = 0;  ///< of all requests, also those that it has no part in
   double cores = 1;          ///< that it would have

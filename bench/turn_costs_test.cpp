@@ -66,7 +66,7 @@ TEST(TurnCosts, OfTwoNodesThatSpinTheOneThatIsAskedHasCosts) {
   EXPECT_LT(at_idle.cpu_ns(), at_asked.cpu_ns());
 }
 
-// Whoever is metered no more counts nothing.
+// A destroyed meter counts nothing.
 TEST(TurnCosts, AMeterCountsWhileItLives) {
   const auto node = start_own_node(spinning_node_config());
   Store store = value_or_throw(Store::connect(local_address(*node)), "cannot connect");

@@ -33,12 +33,12 @@ struct WorkResult {
   Answers answers;  ///< of both parts
   Latencies latencies;
 
-  /// Adds all but the time, which only who ran both can tell.
+  /// Adds all but the time, which only the caller of both knows.
   void add(const WorkResult& other);
 };
 
-/// When so many requests are due, in nanoseconds from the first moment on, rising: as from many who
-/// know nothing of each other, `per_second` on average. Requires: per_second > 0.
+/// The times at which so many requests are due, in nanoseconds from the start, ascending: as from
+/// many independent clients, `per_second` on average. Requires: per_second > 0.
 std::vector<std::uint64_t> arrivals(std::uint64_t count, double per_second, std::uint64_t seed);
 
 /// Runs each list on a thread and a session of its own: its first measured[t] requests as the plan
@@ -47,7 +47,7 @@ std::vector<std::uint64_t> arrivals(std::uint64_t count, double per_second, std:
 WorkResult run_workers(Target& target, std::span<const RequestList> lists,
                        std::span<const std::uint64_t> measured, const WorkPlan& plan);
 
-/// The same lists one after the other on one thread; `seconds` is the sum.
+/// The same lists in sequence on one thread; `seconds` is the sum.
 WorkResult run_on_one_thread(Target& target, std::span<const RequestList> lists,
                              std::span<const std::uint64_t> measured, const WorkPlan& plan);
 

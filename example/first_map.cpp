@@ -58,7 +58,7 @@ int main() {
   const auto before = stock.snapshot();
   if (!before) return give_up(before.error());
 
-  // A batch takes effect as a whole or not at all: here, only if nobody changed the plums.
+  // A batch takes effect as a whole or not at all: here, only if the plums have not changed.
   espalier::WriteBatch sale;
   sale.only_if_value("plum", "7").put("plum", "5").put("sold plum", "2").erase("quince");
   for (int i = 0; i < 2; ++i) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API: what is missing is told, by every function and for every argument.
+// The C API: missing arguments are refused, by every function and for every argument.
 #include "tests/support/c_api_fixture.hpp"
 
 namespace espalier::test {

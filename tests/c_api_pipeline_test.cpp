@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API: requests in flight, and a node that goes.
+// The C API: pipelines with requests in flight, and a node that disappears.
 #include "tests/support/c_api_fixture.hpp"
 
 #include <map>
@@ -24,7 +24,7 @@ struct Gathered {
     if (completion->found != 0) words += "found ";
     words += text(completion->key) + text(completion->value);
     if (completion->items != 0) words += "of " + std::to_string(completion->items);
-    // Whoever is told may not use the pipeline.
+    // A handler must not use the pipeline.
     self.codes = {espalier_pipeline_submit(self.pipeline, nullptr, 0),
                   espalier_pipeline_poll(self.pipeline, nullptr),
                   espalier_pipeline_run(self.pipeline, nullptr, 0),
@@ -187,7 +187,7 @@ TEST_F(CApiNode, ALostConnectionIsToldByEveryCall) {
       .op = ESPALIER_OP_GET, .limit = 0, .tag = 1, .key = b("k"), .high = {}, .value = {}};
   EXPECT_EQ(espalier_pipeline_run(gathered.pipeline, &get, 1), ESPALIER_OK);
   EXPECT_EQ(gathered.said[1], "connection_lost");
-  // Nobody listens any more.
+  // The node has stopped.
   espalier_map_stats stats = ESPALIER_MAP_STATS_INIT;
   const auto visit = [](void*, espalier_bytes) { return 0; };
   for (const espalier_code code :

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API: what every function of espalier.h does, on a store in this process and on a node.
+// The C API: every function of espalier.h, on a store in this process and on a node.
 #include "tests/support/c_api_fixture.hpp"
 
 #include <cerrno>
@@ -215,7 +215,7 @@ TEST_P(CApi, ANodeThatIsGoneIsAnErrorAndNoEmptyAnswer) {
   node_.reset();
   std::uint32_t found = 0;
   static_cast<void>(
-      espalier_map_get(map_, b("k"), item_, &found));  // who finds the connection lost
+      espalier_map_get(map_, b("k"), item_, &found));  // detects that the connection is lost
   int shown = 0;
   const auto count = [](void* context, espalier_bytes) {
     ++*static_cast<int*>(context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkers against the definition: for thousands of random histories of a few operations, right
-// and damaged ones, they must say what trying all orders says.
+// The checkers against the definition: for thousands of random short histories, correct and
+// damaged, they must agree with a search of all orders.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -47,8 +47,8 @@ Operation random_question(Random& random, std::string value) {
   return operation;
 }
 
-// A history that is right by construction: operations take effect one after the other, each within
-// its time.
+// A history that is correct by construction: operations take effect in sequence, each within its
+// time.
 History random_history(Random& random, std::size_t operations) {
   History history;
   history.initial = {{"b", "0"}};

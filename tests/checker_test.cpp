@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkers themselves: each planted fault is refused, and what is right is accepted.
+// Tests of the checkers: each planted fault is refused, and correct histories are accepted.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -13,7 +13,8 @@
 namespace espalier::test {
 namespace {
 
-// Who must refuse a history. What only versions show, the search for an order cannot see.
+// The checkers that must refuse a history: the search for an order cannot see what only versions
+// show.
 enum class By { both, versions };
 
 struct Case {
@@ -160,7 +161,7 @@ const Case kWrong[] = {
        s.scan({1, 2}, "", "", {{"a", "0"}, {"a", "0"}});
      }},
     {"Phantom", By::both,
-     // A scan sees the second of two inserts, one after the other, and not the first.
+     // A scan sees the second of two consecutive inserts, and not the first.
      [](Script& s) {
        s.scan({1, 10}, "", "", {{"b", "2"}});
        s.insert({2, 3}, "a", "1", 1);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One workload, beside the memory and through a node, by its rings over each transport, by walks of
-// the client's own, and through a device before the node, with its balancer and without: callers
-// must not be able to tell which.
+// Conformance: one workload in process, and through a node over each transport by rings, by
+// one-sided walks, and through a device before the node, with its balancer and without. All places
+// must answer alike.
 //
-// Versions are numbers of each map's own writes, made in the same order, so they are compared by
-// what they say: that they grow with each write, and that reads tell those of writes.
+// Versions count each map's own writes, which are made in the same order. So only their properties
+// are compared: they grow with each write, and reads return those of writes.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -22,7 +22,7 @@
 namespace espalier::test {
 namespace {
 
-/// One of the two: does what it is told, and says what came of it.
+/// One of the two sides: executes requests, and returns their results.
 class AskedSide {
  public:
   AskedSide(Store store, const MapOptions& options) : store_(std::move(store)) {

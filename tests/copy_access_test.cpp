@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The walk is one piece of code; what it waits for is a parameter (DESIGN idea 2). Here it walks
-// over copies that come line by line and late, and must answer as it does in place.
+// over copies that arrive cache line by cache line, with delays, and must answer as in place.
 #include <gtest/gtest.h>
 
 #include <algorithm>

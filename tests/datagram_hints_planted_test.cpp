@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node believes the hint of another node that a switch wrote into a get, and that is noticed.
+// Planted bug: a node accepts another node's hint that a switch wrote into a get. A test detects
+// it.
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access control through a device: it comes to its host with a secret of its own, checks its
-// clients as a node does, and has the host check on whose behalf it asks.
+// Access control through a device: the device authenticates to its host with its own secret, checks
+// its clients as a node does, and has the host check the principal on whose behalf it asks.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -91,7 +91,7 @@ class DeviceAccess : public RoleFixture {
     if (!store) throw std::runtime_error(message(store.error()));
     return std::move(*store);
   }
-  /// What a get by a map's number comes to, by whoever has this file.
+  /// The error of a get by a map's number, by a client with this file's secret.
   [[nodiscard]] Error get_by_number(const std::string& name, std::uint32_t map) const {
     const auto rings = roles::open_rings(device_fabric_, secret(name));
     if (!rings) return rings.error();
@@ -178,7 +178,7 @@ TEST_F(DeviceAccess, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   EXPECT_THAT(*shop.map_names(), ElementsAre("orders/new"));
   EXPECT_EQ(error_of(shop.create_sequencer("numbers")), role_refusal(0));
   EXPECT_TRUE(shop.create_sequencer("orders/numbers"));
-  // By the number of a map that it was never given, which anybody can guess.
+  // By the number of a map that it did not open: any client can guess numbers.
   EXPECT_EQ(get_by_number("shop", number_of(admin, "people")), role_refusal(0));
   EXPECT_EQ(get_by_number("shop", number_of(admin, "orders/new")), Error{});
   EXPECT_EQ(get_by_number("shop", 9999).code, Code::not_found);
@@ -235,7 +235,7 @@ TEST_F(DeviceAccess, EachRequestIsRefusedOrDoneAsWritten) {
   expect_all_as_written(device_fabric_, "device");
 }
 
-// What a device may not do itself it does for nobody.
+// A device does for its clients only what it may do itself.
 TEST_F(DeviceAccess, ADeviceThatIsNoAdministratorSpeaksForNobody) {
   ASSERT_TRUE(start_device_as("weak"));
   Store admin = come_as("admin");

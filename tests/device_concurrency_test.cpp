@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of a host and clients of a device before it: one history, whichever they ask.
+// Clients of a host and of a device before it, at the same time: their histories form one.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Devices in processes of their own that are stopped and killed, before a host that lives on.
+// Devices in processes of their own that are stopped and killed, while their host lives on.
 #include <gtest/gtest.h>
 #include <signal.h>
 
@@ -78,8 +78,8 @@ class DeviceProcesses : public ::testing::Test {
   std::unique_ptr<node::Node> host_;
 };
 
-// Its leases end while it is stopped, and its host writes on. Whatever it was about to answer, and
-// whatever it remembers, nobody gets what was replaced before he asked.
+// Its leases end while it is stopped, and its host continues to write. Whatever it was about to
+// answer, and whatever it has cached, no client gets a value that was replaced before the request.
 TEST_F(DeviceProcesses, AStoppedDeviceAnswersNothingOldWhenItGoesOn) {
   constexpr int kStops = 3;
   std::atomic<std::uint64_t> acknowledged{0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the protocol as devices meet them: each is broken once, and the simulated world of
-// one_sided_world.hpp must notice. All that is read there, devices read for their clients.
+// The rules of the protocol for devices: each is broken once, and the simulated world of
+// one_sided_world.hpp must detect it. All reads there are done by devices for their clients.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -43,7 +43,7 @@ OneSidedOptions stopped() {
   return options;
 }
 
-// Leases keep nothing, so that only generations tell what was used again.
+// Leases hold nothing back, so only generations reveal reuse.
 OneSidedOptions devices_without_leases() {
   OneSidedOptions options = only_devices();
   options.faults.tear = 1;

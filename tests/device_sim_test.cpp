@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Devices in a simulated world: they read the map of a host that writes, and answer their clients.
-// Their turns come late, they are stopped for longer than their leases last, and they die.
+// Their turns are delayed, they are stopped for longer than their leases last, and they crash.
 #include <gtest/gtest.h>
 
 #include <cstdint>

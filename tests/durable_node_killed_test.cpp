@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node with a data folder that is killed at moments that the seed chooses, and started again:
-// what was acknowledged is there, what anybody has seen is there, and of what was under way each
-// write is there or not. Where answers come early, all that holds of what was told to be durable.
-// Clients are processes, which keep the truths.
+// A node with a data folder is killed at random moments and restarted. What was acknowledged is
+// there, what any client has read is there, and each write in flight is there or not. Where answers
+// precede durability, that holds for all that was reported as durable. Clients are processes, which
+// keep the expected state.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node with a data folder, in this process: it stops and is started again with what it had, and
-// what it refuses it refuses in words.
+// A node with a data folder, in this process: it stops and restarts with its data, and explains its
+// refusals.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -2,9 +2,9 @@
 // A walk may enter the tree at any node, from any hint, and never returns a wrong or stale answer:
 // a bad hint only costs time (DESIGN idea 1).
 //
-// Hints name what is current, what was superseded, what is free, what belongs to another map,
-// values, and blocks that are none of these, with the right generation or another. All that was
-// asked, at the newest and at held versions, is replayed by version.
+// Hints name current nodes, superseded nodes, free buffers, nodes of another map, values, and other
+// blocks, with the right generation or another. All answers, at the newest and at held versions,
+// are checked by a replay of versions.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -29,8 +29,8 @@ namespace {
 const MapOptions kSmall{.node_bytes = 512, .log_bytes = 64};
 const MapOptions kLarger{.node_bytes = 1024, .log_bytes = 128};
 
-// A value that lies in its buffer as a leaf would, with items that are not in the map. Whoever
-// takes it for a node answers from them, or that the key is not there.
+// A value whose bytes form a leaf, with items that are not in the map. A walk that takes it for a
+// node returns these, or reports the key as missing.
 std::string forged_leaf() {
   Scene scene(kSmall);
   for (const char* key : {"1", "2", "3"}) scene.a.put(key, "forged");

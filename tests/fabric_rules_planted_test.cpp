@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seeds of `roce` (src/fabric/roce/protocol_seeds_test.cpp) see its rules broken: each is
-// broken in turn, and some seed notices.
+// The rules of `roce`: each is broken in turn, and some seed of
+// src/fabric/roce/protocol_seeds_test.cpp detects it.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that runs out of memory, snapshots that nobody drops, trees that are emptied: nothing is
-// lost, nothing leaks, and what the map may hold is bounded.
+// A store that runs out of memory, snapshots that are never dropped, trees that are emptied:
+// nothing is lost, nothing leaks, and the map's memory is bounded.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -279,7 +279,7 @@ TEST_F(Faults, SnapshotsExpireAtTheirLimit) {
   EXPECT_EQ(first_of(map->audit()), "");
 }
 
-// As long as they fit, snapshots keep telling what was.
+// Below the limit, snapshots keep their state.
 TEST_F(Faults, SnapshotsBelowTheirLimitStay) {
   Store store = open_store();
   auto map = store.create_map("map", {.node_bytes = 512});

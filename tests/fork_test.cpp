@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process that forks keeps, and what its child gets: every call of what was made before
-// returns `forked` there, also where other threads held locks, and stores of its own work.
+// Forks: the parent keeps all; in the child every call on earlier objects returns `forked`, even if
+// other threads held locks, and new stores work.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <unistd.h>
@@ -36,7 +36,7 @@ namespace {
 const Error& as_error(const Error& error) { return error; }
 const Error& as_error(const TableError& error) { return error.error; }
 
-/// What a child finds wrong, to be told over a line.
+/// Collects what a child finds wrong, to send it to the parent.
 class Complaints {
  public:
   template <class R>
@@ -72,7 +72,7 @@ enum class Exit { by_exit, at_once };
 
 bool in_forked_child = false;
 
-/// Runs in a child, which ends by static destructors or at once, and returns what it complained of.
+/// Runs in a child, which ends by exit() or _exit(), and returns its complaints.
 std::string run_in_child(const std::function<void(Complaints&)>& body, Exit way = Exit::by_exit) {
   std::fflush(nullptr);  // or a child that exits writes it once more
   Child child([&](Line& line) {
@@ -357,7 +357,7 @@ TEST_P(ForkTest, ASessionEndsWithItsProcess) {
   std::memcpy(&grandchild, said.data(), sizeof grandchild);
   child.kill();
   EXPECT_EQ(child.wait(), -SIGKILL);
-  node_->idle_numbers();  // once nobody is connected
+  node_->idle_numbers();  // once no client is connected
   EXPECT_EQ(::kill(grandchild, SIGKILL), 0);
 }
 

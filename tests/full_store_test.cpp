@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that one size of items gave back serves every other size; a full store still erases.
+// Memory freed by items of one size serves every other size; a full store still erases.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -121,13 +121,13 @@ std::uint64_t fill_most(const Store& store, Map& map, std::uint64_t limit) {
     }
     return items;
   }
-  // A node does not tell: it is filled until it refuses, and given four tenths back.
+  // A node does not report its limit: fill it until it refuses, then erase four tenths.
   while (map.put(eight_digit_key(items), value)) ++items;
   for (std::uint64_t i = items / 10 * 6; i < items; ++i) EXPECT_TRUE(map.erase(eight_digit_key(i)));
   return items / 10 * 6;
 }
 
-/// Whether a snapshot either tells what was, or that it has expired.
+/// Whether a snapshot has either its state, or expired.
 bool tells_what_was(const Snapshot& snapshot, std::uint64_t items, bool& expired) {
   std::uint64_t seen = 0;
   bool good = true;
@@ -144,7 +144,7 @@ bool tells_what_was(const Snapshot& snapshot, std::uint64_t items, bool& expired
 
 class FullStoreSnapshots : public FullStore {};
 
-// A snapshot of a store that has little room besides: whoever took it may have stopped for ever.
+// A snapshot of a store with little free memory: its owner may have stopped for ever.
 TEST_F(FullStoreSnapshots, ASnapshotYieldsToWritesAndErases) {
   constexpr std::uint64_t kLimit = 32 * kMiB;
   Store store = open_store({.memory_bytes_max = kLimit});

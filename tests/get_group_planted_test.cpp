@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value out of line that a group of gets brings, torn, while its buffer is given back and used
-// again between its lines: the READ of its header after its last byte must tell. By chance no get
-// of a group meets that, for its leaf must have stayed where it was.
+// Planted bug in a group of gets: a value out of line is read torn, while its buffer is freed and
+// reused between its cache lines; the READ of its header after its last byte must detect that.
+// Random tests do not meet this, since the group's leaf would have to stay in place.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Readers elsewhere of maps that share a clock take the read version from the word that the header
-// names: who takes the one in the map's own header sees the map as it never was.
+// Remote readers of maps that share a clock take the read version from the word that the header
+// names. A reader that takes the one in the map's own header sees a state that never existed.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of hostile peers (src/client/hostile_checks.hpp) see their rules broken: each is
-// broken in turn, and its check notices.
+// The rules against hostile peers (src/channel/rings/tests/testing/hostile_checks.hpp): each is
+// broken in turn, and its check detects it.
 #include <gtest/gtest.h>
 
 #include <functional>

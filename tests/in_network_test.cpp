@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Clients of a real node whose READs carry keys, through a switch whose tables a controller fills:
-// their answers are right whatever becomes of the map, and a get takes one trip where the tables
-// know its leaf.
+// answers are right whatever happens to the map, and a get takes one round trip if the tables know
+// its leaf.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -109,7 +109,7 @@ TEST_F(InNetwork, AGetTakesOneTripThroughTwoSwitchesInARow) {
   for (int i = 0; i < 300; ++i) put(key_of(77), "new " + std::to_string(i));
   EXPECT_NE(did(controller), Did::nothing);
   expect_trips(1, key_of(77), &controller);
-  // A second switch that begins anew is told its part again.
+  // A restarted second switch gets its part again.
   open_switches();
   open_reader();
   trips_of(key_of(5));
@@ -119,7 +119,7 @@ TEST_F(InNetwork, AGetTakesOneTripThroughTwoSwitchesInARow) {
   EXPECT_GT(behind_->redirected(), since);
 }
 
-// A switch for which nothing is left has nothing of the map, and is not told so again and again.
+// A switch for which no part is left has nothing of the map, and is not updated in each round.
 TEST_F(InNetwork, ASwitchOfARowMayHaveNothing) {
   start();
   fill(2'000);
@@ -157,7 +157,7 @@ TEST_F(InNetwork, TablesFollowLeavesThatMove) {
     if (i % 100 != 0) continue;
     behind += trips_of(key_of(random.below(5'000))) == 1 ? 0 : 1;
     did(controller);
-    expect_trips(1, key_of(random.below(5'000)), &controller);  // once it was told
+    expect_trips(1, key_of(random.below(5'000)), &controller);  // once the switch has it
   }
   EXPECT_GT(controller.changes(), 0u);
   EXPECT_GT(behind + node_->services().part<offload::MapServices>().index_reads.followed.load(), 0u)
@@ -226,7 +226,7 @@ TEST_F(InNetwork, WhereMostKeysBeginOtherwiseTheMapIsOfferedAnew) {
   const auto other = [](std::uint64_t i) { return "other" + key_of(i); };
   for (std::uint64_t i = 0; i < 3'000; ++i) put(other(i), "value " + std::to_string(i));
   for (std::uint64_t i = 0; i < 3'000; i += 333) trips_of(other(i));  // by the old prefix
-  open_reader();  // who opens the map now is given another key
+  open_reader();  // clients that open the map now get another key
   trips_of(key_of(1));
   while (controller.round().value_or(Did::nothing) != Did::installed) {
   }

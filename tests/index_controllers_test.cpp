@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Controllers that fill the tables of switches: which nodes they choose, several of them, several
-// switches, and what becomes of tables and answers when they are late, slow or gone.
+// Controllers that fill the tables of switches: which nodes they select, several controllers,
+// several switches, and tables and answers when these are slow, delayed or gone.
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
@@ -145,7 +145,7 @@ TEST_F(IndexControllers, TablesOfAControllerThatIsGoneAreForgotten) {
   expect_trips(1, key_of(6), &other);
 }
 
-// Tables from a file that name the key of somebody who is gone: a longer way, and the same answers.
+// Tables from a file with the key of a controller that is gone cost time, but no wrong answers.
 TEST_F(IndexControllers, TablesThatNameAVoidKeyLeadNowhere) {
   start();
   fill(2'000);
@@ -167,7 +167,7 @@ TEST_F(IndexControllers, TablesThatNameAVoidKeyLeadNowhere) {
   expect_trips(1, key_of(6), &other);
 }
 
-// Tables that are told whole write a key of their own, and that of the tables before ends.
+// Tables that are installed whole write a new key, and the previous tables' key ends.
 TEST_F(IndexControllers, EachGenerationOfTablesHasAKeyOfItsOwn) {
   start();
   fill(2'000);
@@ -318,7 +318,7 @@ class SlowSwitch {
   std::thread thread_;
 };
 
-// Somebody has installed something else, and nothing moves in the map.
+// Another controller has installed something else, while nothing moves in the map.
 TEST_F(IndexControllers, AMapThatASwitchHasForgottenIsPutAgain) {
   start();
   fill(2'000);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables in switches hold no memory of the node. So it has two rules: the key that they write is
-// void once their controller has lost its lease, and what an entry names is asked of the pool. Each
-// is broken once, and a check notices.
+// Tables in switches hold no memory of the node. So there are two rules: the key that they write is
+// void once their controller has lost its lease, and readers check what an entry names. Each is
+// broken once, and a check detects it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

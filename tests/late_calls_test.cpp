@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that come late: of destructors of thread_local and static objects, and of functions for
-// atexit(). They work, wherever the store is. Each process here is a child that makes all of its
-// handles itself, and in which what calls late was there before the library had anything to end.
+// Calls after main(): from destructors of thread_local and static objects, and from atexit()
+// functions. They work, wherever the store is. Each process here is a child that makes its own
+// handles, and registers the late caller before the library has anything to clean up.
 #include <gtest/gtest.h>
 
 #include <cstdio>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Layering decays unless a machine checks it: reads layers.txt and every include of the project.
+// Checks the layering: every include of the project against layers.txt.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -82,7 +82,7 @@ std::map<std::string, std::set<std::string>> namings() {
   return by_kind;
 }
 
-// Each other place is one more that whoever adds a kind has to find.
+// Each further place is one more to find when a kind is added.
 TEST(Layers, KindsAreNamedOutsideTheirFoldersOnlyWhereTheListSaysWhy) {
   const auto reasons = parse_reasons(
       read_text(std::filesystem::path(ESPALIER_SOURCE_DIR) / "tests/kinds_named.txt"));

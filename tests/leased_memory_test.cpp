@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that readers elsewhere hold by their leases, on real nodes: a full node erases all the
-// same, and what leases alone hold is at most an eighth.
+// Memory that remote readers hold by leases, on real nodes: a full node still erases, and leases
+// alone hold at most an eighth.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf that comes ahead of a scan, torn, while its buffer is given back and used again between
-// its lines: the READ of its header after its last byte must tell. No seed of one_sided_world.hpp
-// reaches that: while leases hold memory back it cannot happen, and where they do not, the leaves
-// that scans come to by themselves are gone as well.
+// Planted bug in a scan's read-ahead: a leaf is read torn, while its buffer is freed and reused
+// between its cache lines; the READ of its header after its last byte must detect that. No seed of
+// one_sided_world.hpp meets this: it cannot happen while leases hold memory back, and otherwise the
+// scan's later leaves are gone as well.
 #include <gtest/gtest.h>
 
 #include <cstdint>

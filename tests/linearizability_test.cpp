@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads against one map, their histories checked: long ones by replaying versions, many short
-// ones by a search for a linearization too. ESPALIER_SEED repeats the choices, though not the
+// Threads on one map, with their histories checked: long ones by a replay of versions, many short
+// ones also by a search for a linearization. ESPALIER_SEED repeats the choices, but not the
 // schedule.
 #include <gtest/gtest.h>
 
@@ -29,7 +29,7 @@ class LinearizabilityConcurrency : public ::testing::TestWithParam<KeyPattern> {
     RecordProperty("overlapping", std::to_string(report_.overlapping));
     RecordProperty("searched", std::to_string(report_.searched));
     RecordProperty("unknown", std::to_string(report_.unknown));
-    // Threads that come one after the other would show nothing.
+    // Threads that run in sequence would prove nothing.
     EXPECT_GT(report_.overlapping, 0u);
   }
 
@@ -88,7 +88,7 @@ TEST_P(LinearizabilityConcurrency, ManyShortHistories) {
   EXPECT_LE(report_.unknown, report_.histories / 10);
 }
 
-// Without versions single keys are still linearizable; only a search can tell.
+// Without versions single keys are still linearizable; only a search can show it.
 TEST_P(LinearizabilityConcurrency, VersionsOff) {
   WorkloadOptions options = options_of(GetParam(), 55);
   options.keys = 14;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seeds of links (src/channel/rings/tests/fabric_seeds_test.cpp) see their rules broken: each
-// is broken in turn, and some seed notices.
+// The rules of links: each is broken in turn, and some seed of
+// src/channel/rings/tests/fabric_seeds_test.cpp detects it.
 #include <gtest/gtest.h>
 
 #include <string>

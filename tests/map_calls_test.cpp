@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What include/espalier/map.hpp says of single calls beyond what the model tests compare.
+// What include/espalier/map.hpp promises of single calls, beyond what the model tests compare.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -112,7 +112,7 @@ TEST_P(MapCalls, FromFloorIsRefusedDescending) {
   EXPECT_EQ(then.error().code, Code::invalid_argument);
 }
 
-// A buffer that is nobody's, and a fault in another map, show in the audit of each map.
+// An unowned buffer, and a fault in another map, appear in the audit of each map.
 TEST_P(MapCalls, TheAuditLooksAtTheWholeStore) {
   Map other = *store_.create_map("other", {.node_bytes = 1024});
   ASSERT_TRUE(other.put("key", "value"));

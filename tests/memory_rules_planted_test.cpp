@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When memory may be used again (DESIGN §2.1 rules 3 and 5): each rule is broken in turn, and a
-// test notices.
+// When memory may be reused (DESIGN §2.1 rules 3 and 5): each rule is broken in turn, and a test
+// detects it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What other users of the machine may do at a node whose socket lets them in.
+// What other users of the machine may do at a node whose socket they can open.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -72,7 +72,7 @@ TEST_F(NodeAccess, ItsOwnUserMayDoAll) {
             "drop map: done\ncreate sequencer: done\n");
 }
 
-// Only root can be somebody else; as any other user the test above is all there is.
+// Only root can become another user; for other users the test above must suffice.
 TEST_F(NodeAccess, OtherUsersMayReadAndWriteAndNotMakeOrDrop) {
   Child other([](Line& line) {
     std::string address;
@@ -91,7 +91,8 @@ TEST_F(NodeAccess, OtherUsersMayReadAndWriteAndNotMakeOrDrop) {
   EXPECT_EQ(connect().open_map("default").has_value(), ::geteuid() == 0);
 }
 
-/// Connects as often as may be, without a word. Returns how often it was not refused at once.
+/// Connects as often as possible and sends nothing. Returns the sockets that were not refused
+/// immediately.
 std::vector<memory::Descriptor> connect_silently(const std::string& path, std::size_t times) {
   std::vector<memory::Descriptor> sockets;
   const auto address = base::UnixAddress::file(path);
@@ -103,8 +104,8 @@ std::vector<memory::Descriptor> connect_silently(const std::string& path, std::s
   return sockets;
 }
 
-// One user has a quarter of the places of those who have said nothing yet, so that others, and who
-// runs the node, get in at once.
+// One user gets a quarter of the places for pending connections, so that other users, and the
+// node's own, are accepted immediately.
 TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   base::raise_descriptor_limit();
@@ -139,7 +140,7 @@ TEST_F(NodeAccess, OneUserLeavesPlacesForOthersAtTheSocket) {
   EXPECT_EQ(greedy.wait(), 0);
 }
 
-// One user has half of all places, and some are kept for who runs the node.
+// One user gets half of all places, and some are reserved for the node's own user.
 TEST_F(NodeAccess, OneUserLeavesConnectionsForOthers) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   const auto connect_all = [](Line& line) {
@@ -313,7 +314,7 @@ TEST_F(NodeAccess, SaysWhatIsFullAndWhatToDo) {
   }
   EXPECT_EQ(error, base::full_error(base::Places::principal_snapshots, 1024));
   EXPECT_THAT(message(error), testing::HasSubstr("1024 snapshots, by all its connections"));
-  const std::uint32_t most = 2 * node::Listener::kUserPendingMax;  // of who runs the node
+  const std::uint32_t most = 2 * node::Listener::kUserPendingMax;  // of the node's own user
   const auto silent = connect_silently(socket(), most + 1);
   ASSERT_EQ(silent.size(), most + 1);
   while (node_->connections_refused() == 0) std::this_thread::yield();

@@ -19,7 +19,7 @@ namespace {
 class NodeTest : public test::NodeOverEachWay {
  protected:
   void SetUp() override {
-    // As users have it: whoever is not woken is found late.
+    // The production setting: a missed wake-up costs noticeable time.
     const node::Config usual;
     config_.node.sweep_asleep_ms = usual.node.sweep_asleep_ms;
     start();
@@ -355,7 +355,7 @@ TEST_P(NodeTest, ALostNodeFailsCallsAndTheNextNodeIsFoundByName) {
   EXPECT_TRUE(lost.error().code == Code::connection_lost ||
               (way_ != "unix" && lost.error().code == Code::system))
       << message(lost.error());
-  EXPECT_EQ(map.get("a").error().code, Code::system);  // nobody listens
+  EXPECT_EQ(map.get("a").error().code, Code::system);  // no server listens
   EXPECT_EQ(map.stats().error().code, Code::system);   // and not zeros, or no maps
   EXPECT_EQ(store.map_names().error().code, Code::system);
   EXPECT_EQ(store.memory_bytes().error().code, Code::unsupported);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that share a connection to a node, and both sides falling asleep and being woken.
+// Threads that share a connection to a node, with both sides sleeping and being woken.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that is killed in the middle of its work, and another one at its address: each request
-// that was in flight ends once, and is told, and what comes after it is served by the new one. Over
-// a fabric of every kind; node and client are processes.
+// A node is killed while it works, and another one starts at its address: each request in flight
+// completes once with an error, and later ones are served by the new node. Over each kind of
+// fabric; node and client are processes.
 #include <gtest/gtest.h>
 
 #include <memory>
@@ -33,7 +33,7 @@ struct Ends : Handler {
   Error first{};
 };
 
-/// Puts until the node is gone. Returns what was wrong with how that was told.
+/// Puts until the node is gone. Returns what was wrong with the reported errors.
 std::string work_until_lost(const Map& map, Line& line) {
   auto pipeline = Pipeline::open(map, 64);
   if (!pipeline) return "open a pipeline: " + message(pipeline.error());
@@ -63,7 +63,7 @@ std::string work_until_lost(const Map& map, Line& line) {
   return {};
 }
 
-/// Asks until somebody answers, which is not he who knew this key.
+/// Asks until a node answers, which must be another one, without this key.
 std::string go_on_with_the_next(Map& map) {
   for (;;) {
     const auto got = map.get("before");

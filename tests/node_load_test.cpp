@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rolling load: clients come, work, go, break the rules and are killed, for as long as one wants;
-// and what the node then holds is what it held after the first part of it.
+// A rolling load: clients connect, work, leave, violate the protocol and are killed; and afterwards
+// the node holds what it held after the first part.
 //
-// As it is, some dozens of clients; with ESPALIER_LOAD_SECONDS, so many seconds
-// (scripts/load-test.sh).
+// By default some dozens of clients; ESPALIER_LOAD_SECONDS sets a duration (scripts/load-test.sh).
 #include <fmt/core.h>
 #include <gtest/gtest.h>
 
@@ -77,7 +76,7 @@ void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
   const std::uint64_t seed = base::seed_from_environment(81);
   SCOPED_TRACE(seed_text(seed));
   const std::uint64_t seconds = load_seconds();
-  // Of those over a fabric a node waits for whoever might come back.
+  // Sessions over a fabric stay for a while, for clients that come back.
   const std::size_t parts = seconds != 0 ? 10 : fabric.empty() ? 3 : 2;
   const std::uint64_t clients_of_a_part = scaled(30);
   config_.node.fabric = fabric;
@@ -102,7 +101,7 @@ void NodeLoadConcurrency::expect_flat_memory(const std::string& fabric) {
     static_cast<void>(
         node.idle_numbers());  // the dead have been buried, with what they had in flight
     load.tidy_up();
-    // Schedulers let go of dropped maps, endpoints of those who hung up, when they next look round.
+    // Schedulers release dropped maps, and endpoints closed connections, in their periodic checks.
     do {
       now = node.idle_numbers();
     } while (now.epoch_participants > kParticipantsOfOneMap ||
@@ -165,7 +164,7 @@ TEST_F(NodeLoadConcurrency, MemoryComesBackAfterManyLargeAnswersAtATime) {
   EXPECT_EQ(node.stop(), "");
 }
 
-// The load would notice: a worker whose keys somebody else writes finds a wrong answer.
+// The load detects faults: a worker whose keys another client writes finds a wrong answer.
 TEST_F(NodeLoadConcurrency, AWorkerNoticesWhatItDidNotWrite) {
   ForkedNode node(config_);
   const std::string address = "unix:" + config_.node.socket;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The metrics of a node that works: scraped over the loopback interface, as Prometheus does it.
+// The metrics of a working node, scraped over the loopback interface as Prometheus does.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -81,7 +81,7 @@ TEST_F(NodeMetricsConcurrency, TellWhatClientsDid) {
     EXPECT_GE(after.at("espalier_worker_sleeps_total").sum(), 1);
     EXPECT_GT(after.at("espalier_process_start_time_seconds").at(), 1e9);
   }
-  // Whoever goes is gone from the numbers too.
+  // Ended connections leave the metrics, too.
   node::ReadMetrics last;
   do {
     last = scrape();
@@ -156,7 +156,7 @@ TEST_F(NodeMetricsConcurrency, NumbersThroughRingsAreThoseAtThePort) {
   }
   EXPECT_EQ(read.at("espalier_requests_total").at({{"offload", "put"}}), 1000);
   EXPECT_GT(numbers->uptime_ns, 0u);
-  // And those of objects: the same names and labels, and what nobody changes between.
+  // And those of objects: the same names and labels, and values that do not change meanwhile.
   wire::SamplesWanted wanted{};
   wanted.objects_max = 256;
   const auto sampled = channel::samples(*client::StoreImpl::of(store).channel(), wanted);
@@ -207,7 +207,7 @@ TEST_F(NodeMetricsConcurrency, NumbersAreToldUntilTheNodeStops) {
         asked_.fetch_add(1);
         continue;
       }
-      // It is told that the node stops, or comes while it does.
+      // It gets the error of the stopping node, or arrives while the node stops.
       EXPECT_TRUE(bytes.error().code == Code::connection_lost ||
                   bytes.error().code == Code::unsupported || bytes.error().code == Code::system)
           << message(bytes.error());
@@ -282,7 +282,7 @@ TEST_F(NodeMetricsConcurrency, ThereAreNoneUnlessTheyAreAskedFor) {
 
 class ObjectMetrics : public RoleFixture {};
 
-// Of one object of each kind: what there is to tell of it, and no more.
+// One object of each kind: all that there is to report, and no more.
 TEST_F(ObjectMetrics, StandInTheDocument) {
   start();
   make("");

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every request by every role over every transport: refused or done, as the table of
-// tests/support/role_matrix.cpp has it.
+// Every request by every role over every transport: refused or done, by the table of
+// tests/support/role_matrix.cpp.
 //
-// What comes by unix and shm has the role of its user, or of its secret where it has one; what
-// comes by a network that of its secret.
+// A client by unix or shm has the role of its user, or of its secret if it has one; a client by a
+// network has that of its secret.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -153,7 +153,7 @@ TEST_F(NodeRoles, ItsOwnUserIsAnAdministratorOverUnixShmAndMemif) {
   }
 }
 
-// Only root can be somebody else; any other user is an administrator, as above.
+// Only root can become another user; any other user is an administrator, as above.
 TEST_F(NodeRoles, OtherUsersMayWriteOverUnix) {
   constexpr uid_t kNobody = 65534;
   Child other([](Line& line) {

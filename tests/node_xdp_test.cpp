@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node at one end of a cable between two network stacks and its clients at the other, whose
-// frames pass by both. An interface has one connection at a time, so there is one client, which
-// does one thing at a time: a snapshot would be a connection of its own.
+// A node and its clients at the two ends of a cable, whose frames bypass both network stacks. An
+// interface has one connection at a time, so there is one client, with one request at a time: a
+// snapshot would need a connection of its own.
 #include <gtest/gtest.h>
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader that remembers nodes asks of the memory, and how often it waits: in a simulated
-// fabric without faults, and as a client of a real node.
+// Memory accesses and waits of a reader with a node cache: in a simulated fabric without faults,
+// and as a client of a real node.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -237,7 +237,7 @@ TEST(OneSidedCache, AnswersAreRightWhateverTheFeedHasTold) {
   EXPECT_GT(scene.reader().feed()->counts().behind, 1u);
 }
 
-// Each write is seen at once, whatever it moves; and what is remembered follows.
+// Each write is visible immediately, whatever it moves, and the cache follows.
 TEST(OneSidedCache, WhatIsWrittenIsSeenAtOnce) {
   CacheScene scene({});
   scene.fill(2'000);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of a real node that walk its maps alone, over shared memory and over RoCEv2: they must be
-// answered as those are who ask it.
+// Clients of a real node that walk its maps by one-sided READs, over shared memory and over RoCEv2:
+// they get the answers of clients that send requests.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -62,7 +62,7 @@ Items scan(const Map& map, std::string_view low, std::string_view high, ScanOpti
   return items;
 }
 
-// The node is asked for snapshots: what the client remembers of its own reads tells it where.
+// Reads of snapshots go to the node, with hints from the client's cache.
 TEST_P(OneSidedNode, ReadsOfSnapshotsBringHints) {
   start();
   Store store = connect_one_sided();
@@ -123,7 +123,7 @@ TEST_P(OneSidedNode, AnswersAsWhoAsks) {
   ASSERT_TRUE(floor && floor_asked);
   ASSERT_TRUE(*floor && *floor_asked);
   EXPECT_EQ((*floor)->key, (*floor_asked)->key);
-  // Writes go by the rings, and are read at once.
+  // Writes go through the rings, and are visible to READs immediately.
   ASSERT_TRUE(read.put("new", "value"));
   const auto found = read.get("new");
   ASSERT_TRUE(found && *found);
@@ -222,7 +222,7 @@ TEST_P(OneSidedNode, APipelineReadsAloneAndWritesByItsRings) {
   Answers written(keys.size());
   pipeline->run(requests, written);
   EXPECT_EQ(written.completed, keys.size());
-  // Reads and writes mixed: each is told once, under its own tag.
+  // Reads and writes mixed: each completes once, under its own tag.
   const std::string new_value = "new";
   for (std::size_t i = 0; i < keys.size(); ++i) {
     requests[i].op = i % 5 == 0 ? Op::put : i % 7 == 0 ? Op::scan : Op::get;
@@ -245,7 +245,7 @@ TEST_P(OneSidedNode, APipelineReadsAloneAndWritesByItsRings) {
   pipeline->submit(std::span(requests).subspan(1, 4), polled);
   while (pipeline->poll() != 0) continue;
   EXPECT_EQ(polled.completed, 4u);
-  // A map that is gone is told to be gone.
+  // Requests on a dropped map report that.
   ASSERT_TRUE(connect().drop_map("m"));
   Answers gone(keys.size());
   pipeline->run(std::span(requests).subspan(1, 4), gone);
@@ -305,8 +305,8 @@ TEST_F(NodeFixture, UnixAddressesHaveNoOneSidedAccess) {
   EXPECT_EQ(refused.error().code, Code::unsupported);
 }
 
-// Whoever takes the items of a scan may take longer than a lease lasts without a renewal. What
-// follows then is still of the version at which the scan began.
+// The receiver of a scan's items may take longer than a lease lasts without a renewal. Later items
+// are still of the scan's version.
 class OneSidedSinkConcurrency : public OneSidedNode {};
 
 /// A scan whose sink waits behind its first items until enough is so, while all values change.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of the protocol as readers from elsewhere meet them: each is broken once, and the
-// simulated world of one_sided_world.hpp must notice.
+// The rules of the protocol for remote readers: each is broken once, and the simulated world of
+// one_sided_world.hpp must detect it.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -87,7 +87,7 @@ OneSidedOptions crowded() {
   return options;
 }
 
-// Leases keep nothing, so that only generations tell readers what was used again.
+// Leases hold nothing back, so only generations reveal reuse to readers.
 OneSidedOptions readers_without_leases() {
   OneSidedOptions options;
   options.faults.tear = 1;
@@ -125,8 +125,8 @@ TEST(OneSidedRules, ANodeOfAnotherMapDoesNotAnswer) {
   expect_rejected(Bug::skip_map_check, [&] { return any_seed(options, 5); });
 }
 
-// A cache names what lay in a buffer before. Whoever takes what lies there now for it finds out
-// only when it is confirmed, and has to begin again.
+// A cache entry names a buffer's previous content. A reader that trusts the present content detects
+// that only at the confirmation, and has to start again.
 TEST(OneSidedRules, ABufferOfAnotherGenerationIsNotTheNodeOfAHint) {
   expect_rejected(Bug::skip_generation_check, [] { return any_change(calm(), 5, true); });
 }

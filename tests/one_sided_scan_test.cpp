@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans of a reader that has leaves brought before it comes to them: how often they wait, how much
-// they bring, and that what they deliver is of their moment whatever is written meanwhile.
+// Scans with read-ahead of leaves: how often they wait, how much they read, and that they deliver
+// the state of one moment despite concurrent writes.
 #include <gtest/gtest.h>
 
 #include <algorithm>

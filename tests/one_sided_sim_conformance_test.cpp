@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reads of the conformance workload, by a client that walks alone in a simulated fabric, beside
-// those of the embedded map that it walks: callers must not be able to tell which answered. So for
-// clients that remember nodes, and for those whose READs carry keys, through a switch.
+// The reads of the conformance workload, by one-sided walks in a simulated fabric and on the
+// embedded map that these walk: the answers must be the same. Also for clients with a node cache,
+// and for clients whose READs carry keys, through a switch.
 //
-// One map is read both ways, so versions are compared as they are. Where the fabric loses a pair or
-// a walk gives up, the client asks again, as the library does.
+// One map is read both ways, so versions are compared as they are. If the fabric loses a pair or a
+// walk gives up, the client asks again, as the library does.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -97,7 +97,7 @@ class SimulatedClient {
       place::IndexFollower follower(keys, "", redirect_.remote().base,
                                     {.ranges = two_ ? 2u : 40u, .sets = 1, .nodes_per_set = 40});
       place::LocalRegion region(store_.region.at(0));
-      ASSERT_TRUE(follower.follow(map_, region));  // nobody writes
+      ASSERT_TRUE(follower.follow(map_, region));  // no writes meanwhile
       if (two_) {
         const dataplane::WayBudget way{.hops = {{0, 1}, {1, 40}}};
         const auto parts = dataplane::cut_program(keys, follower.tables(), way, ++generation_);
@@ -197,7 +197,7 @@ class SimulatedClient {
     }
     if (pair.state() == QueuePair::State::error) close();
   }
-  // The host hears at once, and answers at once.
+  // The host receives the request and answers it immediately.
   void answer(const place::LeaseGuard::Asked& asked) {
     const std::uint64_t now = world_.now_ns();
     if (asked.id == 0) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that walk a map alone, in a simulated fabric: READs torn at lines, late, repeated and
-// reordered, while the host writes, reuses memory at once, pauses, and loses patience with leases.
+// Clients that walk a map by one-sided READs in a simulated fabric: READs torn at cache lines,
+// delayed, duplicated and reordered, while the host writes, reuses memory immediately, pauses, and
+// lets leases expire.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -228,7 +229,7 @@ TEST(OneSidedSim, TheFeedOnlyKeepsCachesFresh) {
   }
 }
 
-// And where it tells of moves that never were, it costs time.
+// Reports of moves that never happened cost time.
 TEST(OneSidedSim, NoAnswerIsWrongWhateverTheFeedTells) {
   for (const bool in_order : {false, true}) {
     OneSidedCounts counts;
@@ -340,7 +341,7 @@ TEST(OneSidedSim, TablesOfANodeThatDiedLeadNowhere) {
   EXPECT_GT(counts.answers_of_successors, 0u);
 }
 
-// A host that forgets leases, and does not say so: generations tell what was used again.
+// A host that silently forgets leases: generations reveal reuse.
 TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
   OneSidedCounts counts;
   OneSidedOptions options;
@@ -356,8 +357,8 @@ TEST(OneSidedSim, NoAnswerIsWrongWhereLeasesKeepNothing) {
   EXPECT_GT(counts.answers, counts.refused);
 }
 
-// Maps are dropped one after the other, and each next one takes the memory of those before it. A
-// reader of a map that was dropped learns that it is gone, and no walk is answered by another map.
+// Maps are dropped one by one, and each new one takes the memory of earlier ones. A reader of a
+// dropped map learns that it is gone, and no walk is answered by another map.
 TEST(OneSidedSim, DroppedMapsMakeRoomForOthers) {
   OneSidedCounts counts;
   OneSidedOptions options;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The rules of links between nodes: each is broken once, and a seed of the simulated world of
-// peer_world.hpp must notice.
+// peer_world.hpp must detect it.
 #include <gtest/gtest.h>
 
 #include <cstdint>

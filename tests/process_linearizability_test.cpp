@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Linearizability of what several client processes saw of one node: each writes down what it asked
-// and was answered, by the clock that all share; the histories are put together and checked as
-// those of threads are. ESPALIER_SEED repeats the choices, though not the schedule.
+// Linearizability over several client processes of one node: each records its requests and answers
+// by a clock that all share; the merged histories are checked like those of threads. ESPALIER_SEED
+// repeats the choices, but not the schedule.
 //
-// And that a process which gets something wrong is noticed: with each fault planted the same run
-// must be refused.
+// And that a faulty process is detected: with each fault planted the same run must be refused.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -137,7 +136,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     RecordProperty("overlapping", std::to_string(report_.overlapping));
     RecordProperty("searched", std::to_string(report_.searched));
     RecordProperty("unknown", std::to_string(report_.unknown));
-    // Processes that come one after the other would show nothing.
+    // Processes that run in sequence would prove nothing.
     EXPECT_GT(report_.overlapping, 0u);
     EXPECT_LE(report_.unknown, report_.histories / 4 + 1);
   }
@@ -184,7 +183,7 @@ TEST_F(ProcessLinearizabilityConcurrency, ManyShortHistories) {
   expect_accepted(64, steps_or(scaled(200)));
 }
 
-// Without versions single keys are still linearizable; only a search can tell.
+// Without versions single keys are still linearizable; only a search can show it.
 TEST_F(ProcessLinearizabilityConcurrency, VersionsOff) {
   options_.map = "plain";
   options_.each.keys = 14;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that are stored into several buffers of a client's in one go: whatever it gives back, and
-// when, it has the same rows; a run with buffers in hand ends early, with its client, with its
-// table. Where the node cannot store there, blocks are written, and the same holds.
+// Rows that a node writes into several buffers of a client: the rows are the same whatever the
+// client gives back, and when; a run with buffers in hand can end early, with its client, or with
+// its table. Where the node cannot write there, it sends blocks, and the same holds.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -107,7 +107,7 @@ TEST_P(ResultRooms, AnyNumberOfBuffersServes) {
   }
 }
 
-// The client keeps all buffers but one, and gives one back for each that it is told of.
+// The client keeps all buffers but one, and gives one back for each that is filled.
 TEST_P(ResultRooms, CreditsForOneAtATimeAreEnough) {
   constexpr std::uint32_t kBuffers = 8;
   ResultsByHand client = reader(kBuffers);
@@ -161,7 +161,7 @@ TEST_P(ResultRooms, CreditsComeInAnyOrder) {
   }
 }
 
-// Helpers fill some, others are told of, the client has some more: all serve the next run.
+// Helpers fill some, others are announced, the client has some more: all serve the next run.
 TEST_P(ResultRooms, ARunThatIsCancelledWithBuffersInHandLeavesThem) {
   constexpr std::uint32_t kBuffers = 6;
   ResultsByHand client = reader(kBuffers);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seeds of results (src/kinds/table/client/result_seeds_test.cpp) see their rules broken: rows
-// are there before the message that tells where, also where a pair failed in between.
+// Rules of results: rows are in place before the message that names their place, even if a pair
+// failed in between. Each is broken in turn, and some seed of
+// src/kinds/table/client/result_seeds_test.cpp detects it.
 #include <gtest/gtest.h>
 
 #include <string>

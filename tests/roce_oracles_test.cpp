@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What two programs of others make of our RoCEv2 packets: tshark of every header and connection
-// message, scapy of every ICRC, and of the checksums of frames that switches have changed. They
-// come as captures, of all kinds, over IPv4 and IPv6.
+// The RoCEv2 packets against two independent programs: tshark dissects every header and connection
+// message, scapy checks every ICRC, and the checksums of frames that switches have changed. The
+// captures have packets of all kinds, over IPv4 and IPv6.
 //
-// tshark does not check the ICRC, and guesses at what payloads are: those who guess are switched
-// off, for they call malformed what is not theirs. Nothing else may be malformed.
+// tshark does not check the ICRC. Its heuristic dissectors of payloads are off, for they report
+// foreign payloads as malformed. Nothing else may be malformed.
 #include <gtest/gtest.h>
 #include <sys/wait.h>
 
@@ -91,7 +91,7 @@ TEST(RoceOraclesSlow, TsharkReadsWhatWeWrote) {
   for (const Sample& sample : samples) {
     for (const auto& [name, value] : sample.fields) names.insert(name);
   }
-  // No settings of whoever runs this, no look-ups, the first of several.
+  // Without the user's settings and name look-ups, and with the first of repeated fields.
   std::string command = "HOME=" + folder.string() + " tshark -n -r " +
                         (folder / "all.pcap").string() + " -T fields -E occurrence=f" +
                         " -e _ws.malformed";

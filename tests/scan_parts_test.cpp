@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans in parts of a map that is written all the while: all parts are of one moment, wherever the
-// map lies and whoever walks it, and what they deliver is what one scan would.
+// Scans in parallel parts of a map under concurrent writes: all parts are of one moment, for each
+// place of the map and of the walk, and together they deliver what one scan would.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -48,7 +48,7 @@ PartsSeen scan_parts(const Map& map, int low, int high, ScanOptions options) {
   return seen;
 }
 
-/// Writes all keys at once, again and again.
+/// Writes all keys in one batch, repeatedly.
 class WritesAll {
  public:
   explicit WritesAll(const Map& map) : map_(map), thread_([this] { work(); }) {}

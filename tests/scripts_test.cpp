@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ./test itself, and what it leans on: the checks of budgets and of skipped tests.
+// ./test itself, and its checks of budgets and of skipped tests.
 #include <gtest/gtest.h>
 #include <stdlib.h>
 #include <sys/wait.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of sequencers: each is broken once, and the checks must notice.
+// The rules of sequencers: each is broken once, and the checks must detect it.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -28,7 +28,7 @@ std::string any_sequencer_seed() {
   return "";
 }
 
-// A client writes the word back; whoever asks may get nothing, but nothing twice.
+// A client writes an old value back; callers may get no number, but none twice.
 std::string word_written_back() {
   Sequencer numbers(1, "n", 0);
   const auto window = numbers.window();

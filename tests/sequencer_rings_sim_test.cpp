@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that a client takes by asking through rings over a simulated fabric, while others add to
-// the word themselves, and epochs are sealed and begun by requests through the same rings: links
-// are cut, the node pauses, messages are late, doubled and out of order. ESPALIER_SEEDS says how
-// many.
+// Numbers that a client takes by calls through rings over a simulated fabric, while other clients
+// add to the word themselves, and epochs are sealed and begun through the same rings: links are
+// cut, the node pauses, messages are delayed, duplicated and reordered. ESPALIER_SEEDS sets how
+// many seeds.
 #include <gtest/gtest.h>
 
 #include <cstdint>

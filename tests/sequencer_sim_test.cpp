@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that are taken by adding and by asking while epochs end, in simulated worlds: messages
-// late, lost, doubled and out of order. ESPALIER_SEEDS says how many.
+// Numbers that are taken by atomics and by calls while epochs end, in simulated worlds: messages
+// are delayed, lost, duplicated and reordered. ESPALIER_SEEDS sets how many seeds.
 #include <gtest/gtest.h>
 
 #include "base/testing/seeds.hpp"

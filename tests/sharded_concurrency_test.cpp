@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads against a map over several nodes: what they read across borders was there at one moment,
-// by histories that are searched for a linearization, and by a writer that goes from node to node.
+// Threads on a map over several nodes: reads across borders are of one moment, checked by a search
+// for linearizations, and by a writer that goes from node to node.
 #include <gtest/gtest.h>
 
 #include <atomic>

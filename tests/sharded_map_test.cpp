@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map over several nodes in this process: what it refuses, how clients find their way when nodes
-// come, go and lie, and what is left when one is gone.
+// A map over several nodes in this process: its refusals, how clients find the nodes when these
+// join, leave and lie, and what is left when one is gone.
 #include <gtest/gtest.h>
 
 #include <functional>

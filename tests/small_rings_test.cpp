@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rings of a node whose store is small: they are a part of its memory, and get smaller as that is
-// taken, whichever way a client comes.
+// Rings of a node with a small store: they are part of its memory, and are smaller when memory is
+// short, over every transport.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Trees of few items, exhaustively: every order of inserting up to seven keys into nodes that hold
-// four, and orders of erasing them again, the structure looked at after every step.
+// Small trees, exhaustively: every order of inserting up to seven keys into nodes that hold four,
+// and orders of erasing them, with an audit after every step.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of the public API, wherever they are: rows, names and handles behave alike in this
-// process and on a node, however it is reached.
+// The tables of the public API at each place: rows, names and handles behave the same in this
+// process and on a node over each transport.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys of a run whose client is killed while rows of it are on their way: the node overwrites
-// them and gives back the locked memory that they lay in, whatever way the client had come.
+// The keys of a run whose client is killed while rows of it are in flight: the node overwrites them
+// and frees the locked memory that they lay in, over every transport.
 #include <gtest/gtest.h>
 
 #include <optional>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of a node, by every way in which a client reaches it: the same rows and answers, and maps
-// that answer beside queries.
+// Tables of a node, over every transport: the same rows and answers, and maps that answer beside
+// queries.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -139,7 +139,7 @@ TEST_P(TableNodes, GroupsAreCountedBesideTheMemory) {
   EXPECT_LT(numbers->bytes_sent, table->facts()->memory_bytes / 20);
 }
 
-// A name is one object's, whichever way the client has come, and the node tells of all kinds.
+// Over each transport a name belongs to one object, and the node lists all kinds.
 TEST_P(TableNodes, ShareNamesListAndNumbersWithMaps) {
   const auto table = filled();
   const client::TableInfo info = tables_->list()->at(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prepared queries, wherever their tables are: other constants give the answers of the query that
-// has them, and what cannot be is refused in words.
+// Prepared queries, at each place of their tables: other constants give the answers of the query
+// with those constants, and invalid ones are refused with a text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of the public API, wherever their tables are: answers and refusals are the same in this
-// process and on a node, and those of the reference, to the bit.
+// Queries of the public API, at each place of their tables: answers and refusals are the same in
+// this process and on a node, and equal those of the reference, to the bit.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

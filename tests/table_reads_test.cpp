@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that are read as they lie, wherever they are: in this process, by chunks from a node, and
-// by READs of its memory.
+// Raw reads of tables at each place: in this process, by chunks from a node, and by READs of its
+// memory.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -133,7 +133,7 @@ TEST_P(TableReads, TheyAreOfOneMoment) {
   EXPECT_EQ(read_all(table.read_rows()).rows.size(), 35'000u);
 }
 
-// Another table takes the memory at once.
+// Another table takes the memory immediately.
 TEST_P(TableReads, ADroppedTableIsToldAndNoOthersRowsCome) {
   open();
   const auto append = [](const Table& table, std::string_view mark) {

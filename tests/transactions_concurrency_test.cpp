@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that use an ordered map and a hash map by transactions and by plain calls, in this
-// process and on a node: their histories are linearizable, by versions and, of short ones, by a
+// process and on a node: their histories are linearizable, by versions and, for short ones, by a
 // search.
 //
 // For the checkers both maps are one, whose keys begin with the map's name, and a transaction is a
-// batch: what it has read are conditions that held.
+// batch: its reads are conditions that held.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -52,7 +52,7 @@ class TransactionClient {
     friend bool operator==(const Key&, const Key&) = default;
   };
   Key draw_key() { return {random_.one_in(2), "key" + std::to_string(random_.below(keys_))}; }
-  // No value is written twice, so that a search can tell them apart.
+  // No value is written twice, so a search can distinguish them.
   std::string draw_value() {
     return std::to_string(thread_) + "." + std::to_string(count_++) +
            (random_.one_in(10) ? std::string(1500, 'x') : "");

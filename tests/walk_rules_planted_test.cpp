@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk must ask of each node before it believes it (DESIGN idea 1, §2.1 rules 1, 2, 8, 9):
-// each question is left out in turn, and a test notices.
+// What a walk must check of each node before it trusts it (DESIGN idea 1, §2.1 rules 1, 2, 8, 9):
+// each check is left out in turn, and a test detects it.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -209,8 +209,8 @@ TEST(WalkRules, ANewRootNamesItsPredecessor) {
   });
 }
 
-// The root leads to all versions, so who lacks a predecessor may still get there, by a detour. That
-// there is none is what the second predecessor is for.
+// The root leads to all versions, so a walk without a predecessor may still get there, by a detour.
+// The second predecessor avoids that detour.
 TEST(WalkRules, AMergedNodeNamesBothPredecessors) {
   expect_rejected(Bug::one_predecessor_of_two, []() -> Wrong {
     constexpr int kMany = 4 * kItems;  // leaves are left after merging

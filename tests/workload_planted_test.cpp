@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The concurrent workload notices when the map breaks a rule: with each of these bugs planted, one
-// of a few runs is refused, and without any none is.
+// The concurrent workload detects broken rules of the map: with each of these bugs planted, one of
+// a few runs is refused, and without any bug none is.
 //
-// Threads give way to others at the moments that matter, so that what may happen does. Bugs that
-// only make a walk run in circles, or that a workload meets too seldom, have tests of their own
-// beside the code that they break.
+// Threads yield at critical moments, so that races occur. Bugs that only make a walk loop, or that
+// a workload meets too seldom, have tests of their own beside the code that they break.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -29,8 +28,8 @@ struct Planted {
   std::uint32_t value_bytes_max = 80;
 };
 
-// Values of a node of 512 bytes that stay inline. Whoever reads from a node that was superseded
-// finds references there to values whose memory is gone, and would not live to be refused.
+// Inline values of a node of 512 bytes. A reader of a superseded node would follow references to
+// values whose memory is gone, and crash instead of failing the check.
 constexpr std::uint32_t kInlineOnly = 32;
 
 void PrintTo(const Planted& planted, std::ostream* out) { *out << planted.name; }

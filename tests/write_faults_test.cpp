@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that runs out at every single allocation of a write: the write either happens wholly, or
-// is refused with out_of_memory and leaves everything as it was; nothing leaks; and once there is
-// memory again it succeeds.
+// Allocation failures of the store's memory at every acquisition of a write: the write either
+// happens completely, or is refused with out_of_memory and leaves everything as it was; nothing
+// leaks; and once there is memory again it succeeds.
 //
-// A course is a row of writes that one index repeats, and the event that it is made for: a leaf
-// that splits, a root that grows. A run without failures finds the write that brings the event
-// about. Then, for n = 0, 1, 2, ... until a write needs no more than n acquisitions, the same state
-// is built anew in a store of its own, and the (n+1)-th acquisition of that write fails: alone,
-// which the write may survive by trying again, or with all that follow.
+// A course is a series of writes that one index repeats, and the event that it is made for: a leaf
+// that splits, a root that grows. A run without failures finds the write that causes the event.
+// Then, for n = 0, 1, 2, ... until a write needs at most n acquisitions, the same state is built in
+// a new store, and the (n+1)-th acquisition of that write fails: alone, which the write may survive
+// by a retry, or with all later ones.
 #include <gtest/gtest.h>
 
 #include <algorithm>

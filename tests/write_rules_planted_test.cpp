@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a write may be seen, when it may be answered, and in what order its steps come (DESIGN §2.1
-// rules 3, 6, 7, 11): each rule is broken in turn, and a test notices.
+// When a write may become visible, when it may be answered, and the order of its steps (DESIGN §2.1
+// rules 3, 6, 7, 11): each rule is broken in turn, and a test detects it.
 //
 // A version is kept from being released by taking an earlier one and not finishing it.
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ using tree::Moment;
 
 constexpr int kManySteps = 200;  // a request needs about five
 
-// A write of somebody who is in the middle of it: what is written after it cannot be released yet.
+// A write in progress by another thread: versions after it cannot be released yet.
 class OpenVersion {
  public:
   explicit OpenVersion(tree::MapCore& map) : map_(map), version_(map.clock.take()) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests read from a line that a benchmark printed.
+// For tests: numbers in a line that a benchmark printed.
 #pragma once
 
 #include "bench/report.hpp"

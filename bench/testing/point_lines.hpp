@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark of points printed, for its tests.
+// For tests: the lines that a benchmark of points printed.
 #pragma once
 
 #include <gtest/gtest.h>

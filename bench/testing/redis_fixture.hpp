@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests that need a Redis server of their own.
+// For tests: a Redis server of their own.
 #pragma once
 
 #include <gtest/gtest.h>

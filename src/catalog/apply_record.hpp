@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What applying a record has in common for all kinds of objects.
+// Applies a record to a catalogue: the part that all kinds share.
 #pragma once
 
 #include <cstdint>
@@ -11,9 +11,8 @@
 
 namespace espalier::catalog {
 
-/// Applies a record to a catalogue. `restore(created)` makes an object of its kind again,
-/// `apply(head, record)` applies a record of a kind's own type, or of a client. Both return a
-/// Result.
+/// Applies a record. `restore(created)` makes an object of its kind again; `apply(head, record)`
+/// applies a record of a kind's own type, or of a client. Both return a Result.
 template <class Restore, class Apply>
 Result<void> apply_record(Catalog& catalog, std::string_view record, Restore&& restore,
                           Apply&& apply) {
@@ -44,8 +43,8 @@ Result<void> apply_record(Catalog& catalog, std::string_view record, Restore&& r
   return apply(*head, record);
 }
 
-/// Applies a record of a kind's own to the object that it names: `apply(object)`. One that is no
-/// longer there was dropped later, and the record is left out.
+/// Applies a record of a kind's own type to its object: `apply(object)`. Skips the record if the
+/// object is gone: it was dropped later.
 template <ObjectOfKind T, class Apply>
 Result<void> apply_to(Catalog& catalog, std::uint32_t id, Apply&& apply) {
   const auto object = catalog.find<T>(id);

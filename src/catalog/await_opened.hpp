@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one that opens an object, or names it, waits for: the object's own records. Those of others
-// may be lost, and it is there all the same, so after the log has failed what is durable can still
+// What a call that opens or names an object waits for: the object's own records. The object exists
+// even if records of other objects are lost; so after the log has failed, durable objects can still
 // be opened (docs/design/durability.md).
 //
 // Thread: any.
@@ -14,8 +14,9 @@
 
 namespace espalier::catalog {
 
-/// The newest record of what is told of this object: that it was made, and its facts. Of one that
-/// was dropped since, that of the catalogue. Requires: what is told was read before.
+/// The newest record that an answer about this object depends on: its creation, and its facts. Of a
+/// dropped object, the catalogue's newest record. Requires: the caller read before what it will
+/// answer.
 [[nodiscard]] inline std::uint64_t record_of_object(const Catalog& catalog, std::uint32_t id) {
   const EntryPointer entry = catalog.find_any(id);
   return entry != nullptr ? std::max(entry->created, entry->object->told_in()) : catalog.recorded();

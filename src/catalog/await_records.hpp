@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a thread of this process waits until what it tells is durable: what a node's scheduler does
-// with answers (docs/design/durability.md), for callers that have no scheduler. Kinds whose calls
-// answer what is released already say so by kAnswersReleased (channel/reached.hpp).
+// Blocks a thread of this process until what it is about to answer is durable. A node's scheduler
+// does the same with its answers (docs/design/durability.md); this is for callers without a
+// scheduler. Kinds whose calls answer only released state say so by kAnswersReleased
+// (channel/reached.hpp).
 //
-// Thread: any, which holds nothing meanwhile: no lock, no epoch, no room in the sink.
+// Thread: any that holds no lock, no epoch and no room in the sink.
 #pragma once
 
 #include <chrono>
@@ -16,8 +17,8 @@
 
 namespace espalier::catalog {
 
-/// Waits until this record is durable, and readers see what it did. Threads that wait at a time
-/// share a flush. Cost: a load where it is; else up to two flushes of the disk.
+/// Blocks until this record is durable and readers see its effect. Threads that wait at the same
+/// time share a flush. Cost: a load if it is durable; else up to two flushes of the disk.
 /// Errors: system (kRecordLost): it never will be, for the log has failed.
 [[nodiscard]] inline Result<void> await_record(RedoSink* sink, std::uint64_t sequence) {
   constexpr std::chrono::seconds kAgain{1};
@@ -29,13 +30,13 @@ namespace espalier::catalog {
   return {};
 }
 
-/// The same of all records that were handed over by now: whatever a call has changed or seen.
+/// The same for all records handed over by now: all that a call has changed or seen.
 [[nodiscard]] inline Result<void> await_records(const Catalog& catalog) {
   RedoSink* const sink = catalog.redo();
   return sink == nullptr ? Result<void>() : await_record(sink, sink->handed_over());
 }
 
-/// The same of which objects there are, and are not: of what was made and dropped by now.
+/// The same for the set of objects: all creations, drops and renames by now.
 [[nodiscard]] inline Result<void> await_objects(const Catalog& catalog) {
   return await_record(catalog.redo(), catalog.recorded());
 }

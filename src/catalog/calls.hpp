@@ -122,8 +122,8 @@ struct List {
 [[nodiscard]] inline List list(ObjectKind kind) { return {static_cast<std::uint32_t>(kind)}; }
 
 struct Sampled {
-  std::uint64_t count = 0;  ///< of the objects that were asked for, told of or not
-  std::string_view items;   ///< what wire/samples.hpp draws
+  std::uint64_t count = 0;  ///< of the selected objects, those left out included
+  std::string_view items;   ///< format: wire/samples.hpp
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.count);

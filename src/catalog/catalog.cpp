@@ -25,7 +25,7 @@ void Catalog::record_to(RedoSink* sink) {
   for (const auto& [id, entry] : by_id_) entry->object->promise(entry->durability, sink);
 }
 
-// All that may fail comes before it can be found.
+// Does everything that may fail before a look-up can find the object.
 Result<std::shared_ptr<Entry>> Catalog::make_entry(const CreatedObject& created, const Make& make) {
   auto made = make(created.id, std::string(created.name));
   if (!made) return std::unexpected(made.error());
@@ -37,7 +37,7 @@ Result<std::shared_ptr<Entry>> Catalog::make_entry(const CreatedObject& created,
   const auto by_name = by_name_.emplace(entry->name, entry).first;
   try {
     by_id_.emplace(entry->id, entry);
-  } catch (...) {  // no memory: it is in both or in none
+  } catch (...) {  // no memory: the entry is in both or in none
     by_name_.erase(by_name);
     throw;
   }
@@ -58,14 +58,15 @@ Result<EntryPointer> Catalog::add(const NewObject& object, const Make& make) {
   created.id = next_id_;
   const auto entry = make_entry(created, make);
   if (!entry) return std::unexpected(entry.error());
-  // Within the lock, so that ids ascend in the sink's order, and before anybody finds it.
+  // Under the lock, so that ids ascend in the sink's order, and before a look-up can find the
+  // object.
   (*entry)->created = finish_created(*room, next_id_++);
   recorded_.store((*entry)->created);
   return *entry;
 }
 
-// Records may be applied to a state that has some of them in it already, so what is there is no
-// error as long as the records can have come to it.
+// The state may already contain some of the records that are applied. So an object that is there is
+// no error if later records explain it.
 Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind kind,
                                        const Make& make) {
   ESPALIER_ASSERT(redo_ == nullptr);
@@ -80,7 +81,7 @@ Result<EntryPointer> Catalog::put_back(const CreatedObject& created, ObjectKind 
     if (there.name != created.name && !may_be_later) return corrupt(RedoFault::name);
     return nullptr;
   }
-  if (was_given(created.id)) return nullptr;  // and dropped
+  if (was_given(created.id)) return nullptr;  // it was dropped
   if (by_name_.contains(created.name)) return corrupt(RedoFault::name);
   const auto entry = make_entry(created, make);
   if (!entry) return std::unexpected(entry.error());
@@ -149,7 +150,7 @@ Inventory Catalog::inventory() const {
     const std::lock_guard lock(mutex_);
     now.entries.reserve(by_id_.size());
     for (const auto& [id, entry] : by_id_) now.entries.push_back(entry);
-    now.given = next_id_ - 1;  // where all are used up, the last that there is
+    now.given = next_id_ - 1;  // once all are used up, the highest id
     now.renames = renames_.load();
   }
   std::ranges::sort(now.entries, {}, &Entry::id);

@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of one store, by name and by id: what a library embeds and what a node serves. Names
-// and ids are of one space, whatever the kinds.
+// The catalogue of one store: its objects by name and by id. Names and ids are unique over all
+// kinds.
 //
-// An object is shared: a drop takes away its name and its id, and its memory goes back when the
-// last who holds it lets go, so a thread may go on answering requests on an object that another one
-// has dropped. Nobody waits for anybody, and no answer is about an object of the same name made
-// later.
+// Objects are shared: a drop removes the name and the id, and frees the memory when the last holder
+// lets go. So a thread may go on answering requests on an object that another thread has dropped:
+// neither waits for the other, and no answer is about an object made later under the same name.
 //
 // Invariants
-// 1. An id names one object for ever; it is not used again when that object is dropped.
-// 2. An object found here is not marked as dropped at the moment of finding; it may be right after.
-// 3. What is found as of a kind is of that kind: typed calls never return another's object.
-// 4. A name leads to one object at each moment: an exchange of names is one step.
-// 5. Ids are given in ascending order, and records of objects that were made have theirs in that
-//    order.
+// 1. An id names one object for ever; it is not reused when that object is dropped.
+// 2. An object found here was not marked as dropped when it was found; it may be right after.
+// 3. An object found by kind has that kind: typed calls never return another kind's object.
+// 4. A name leads to at most one object at each moment: an exchange of names is one step.
+// 5. Ids ascend in the order in which they are given, and so do those of `created` records.
 //
-// Thread: any. The lock is taken before all locks of objects and memory, and not held while the
-// memory of an object is given back.
+// Thread: any. The catalogue's lock is taken before all locks of objects and memory, and not held
+// while an object's memory is freed.
 #pragma once
 
 #include <atomic>
@@ -46,27 +44,27 @@ struct CreatedObject;
 struct DroppedObject;
 struct RenamedObject;
 
-/// An object with what the catalogue itself knows of it.
+/// An object and what the catalogue knows of it.
 struct Entry {
   ObjectKind kind = ObjectKind::any;
   std::uint32_t id = 0;
   std::string name;
   std::shared_ptr<Object> object;
-  /// The sequence of the record that it was made, or got this name; 0: it has none, or is durable
-  /// with the store.
+  /// The sequence of the record that created it or gave it this name; 0: there is none, or it is
+  /// durable with the store.
   std::uint64_t created = 0;
-  /// What its record says that it was made of, in bytes of its kind.
+  /// What its `created` record says that it is made of, in bytes of its kind.
   std::string form{};
-  /// What it was made to promise; nothing: what its store promises.
+  /// The durability it was made with; nothing: that of its store.
   std::optional<Durability> durability{};
 };
 using EntryPointer = std::shared_ptr<const Entry>;
 
-/// What there is at one moment.
+/// The catalogue's content at one moment.
 struct Inventory {
   std::vector<EntryPointer> entries;  // by ascending ids
-  std::uint32_t given = 0;            // the highest id that was given; 0: none was
-  std::uint32_t renames = 0;          // how many renames they have their names by
+  std::uint32_t given = 0;            // the highest id given; 0: none
+  std::uint32_t renames = 0;          // how many renames led to these names
 };
 
 class Catalog {
@@ -77,32 +75,32 @@ class Catalog {
   }
 
   Catalog() = default;
-  /// The objects of a store, which outlives them.
+  /// The objects of a store, which must outlive the catalogue.
   explicit Catalog(tree::StoreCore& store) : store_(&store) {}
   Catalog(const Catalog&) = delete;
   Catalog& operator=(const Catalog&) = delete;
 
-  /// Where records go of what is made and dropped here, and of the effects of all objects
-  /// (docs/design/records.md); null, as at first: none are made. The sink outlives the catalogue.
-  /// Requires: no other thread uses the catalogue or an object of it.
+  /// Sets the sink for records of creations, drops and renames, and of the effects of all objects
+  /// (docs/design/records.md); null, the initial state: no records. The sink must outlive the
+  /// catalogue. Requires: no other thread uses the catalogue or an object of it.
   void record_to(RedoSink* sink);
   [[nodiscard]] RedoSink* redo() const { return redo_; }
-  /// The sequence of the newest record of what was made or dropped; 0: there is none. What was
-  /// found, or not found, before this is asked depends on no later one.
+  /// The sequence of the newest record of a creation, drop or rename; 0: there is none. A look-up
+  /// that was made before this call depends on no later record.
   [[nodiscard]] std::uint64_t recorded() const { return recorded_.load(); }
 
-  /// In whose memory objects are made that lie in a store; null: none are.
+  /// The store whose memory objects are made in; null: none.
   [[nodiscard]] tree::StoreCore* store() const { return store_; }
 
   // --- of one kind -------------------------------------------------------------------------------
 
-  /// Makes an object: `make(id, name)` returns Result<std::shared_ptr<T>>. Others wait meanwhile.
-  /// Throws std::bad_alloc, and then there is no such object.
-  /// Errors: those of `make`; already_exists (detail: the ObjectKind of what has the name),
-  /// invalid_argument (a name of none or too many bytes), unsupported (all ids are used up); those
-  /// of the sink.
-  /// `form`: what its record says that it is made of, in bytes of its kind. `durability`: as
-  /// agreed_durability() of store/durable_store.hpp has it.
+  /// Makes an object: `make(id, name)` returns Result<std::shared_ptr<T>>. Holds the lock
+  /// meanwhile. If it throws std::bad_alloc, no object was made.
+  /// Errors: those of `make`; already_exists (detail: the ObjectKind of the name's object),
+  /// invalid_argument (an empty or too long name), unsupported (all ids are used up); those of the
+  /// sink.
+  /// `form`: what its record says that it is made of, in bytes of its kind. `durability`: as agreed
+  /// by agreed_durability() (store/durable_store.hpp).
   template <ObjectOfKind T, class Make>
   Result<std::shared_ptr<T>> create(std::string_view name, std::string_view form, Make&& make,
                                     std::optional<Durability> durability = {}) {
@@ -112,10 +110,10 @@ class Catalog {
   Result<std::shared_ptr<T>> create(std::string_view name, Make&& make) {
     return create<T>(name, {}, make);
   }
-  /// Makes an object again that a record tells of (catalog/object_redo.hpp), under its id: `make`
-  /// as above, and its errors. Null: there is nothing to make, for it is there, or it was dropped:
-  /// its id was given, and is not there. Errors: besides, corrupt (detail: a RedoFault).
-  /// Requires: nothing is recorded; records of objects that were made come by ascending ids.
+  /// Makes the object of a record (catalog/object_redo.hpp) again, under its id; `make` and errors
+  /// as above. Null: nothing to make, since the object is there, or was dropped: its id was given,
+  /// and is not there. Errors: besides, corrupt (detail: a RedoFault). Requires: no sink; `created`
+  /// records are applied by ascending ids.
   template <ObjectOfKind T, class Make>
   Result<std::shared_ptr<T>> restore(const CreatedObject& created, Make&& make) {
     const auto restored = put_back(created, T::kKind, untyped(make));
@@ -123,12 +121,12 @@ class Catalog {
     if (*restored == nullptr) return nullptr;
     return std::static_pointer_cast<T>((*restored)->object);
   }
-  /// Errors: not_found; wrong_kind (detail: the ObjectKind of what has the name).
+  /// Errors: not_found; wrong_kind (detail: the ObjectKind of the name's object).
   template <ObjectOfKind T>
   [[nodiscard]] Result<std::shared_ptr<T>> open(std::string_view name) const {
     return typed<T>(look_up(name, T::kKind));
   }
-  /// The object with this id; null: there is none of this kind, or no longer.
+  /// The object with this id; null: none of this kind has it, or it was dropped.
   template <ObjectOfKind T>
   [[nodiscard]] std::shared_ptr<T> find(std::uint32_t id) const {
     const EntryPointer found = look_up(id);
@@ -144,37 +142,37 @@ class Catalog {
   // --- of any kind -------------------------------------------------------------------------------
 
   using Make = std::function<Result<std::shared_ptr<Object>>(std::uint32_t, std::string)>;
-  /// As create() above, of a kind that is known when it runs. Requires: its own number, not `any`.
+  /// As create() above, for a kind known at run time. Requires: a kind other than `any`.
   Result<EntryPointer> create_any(ObjectKind kind, std::string_view name, std::string_view form,
                                   const Make& make) {
     return add({kind, name, form, {}}, make);
   }
 
-  /// Takes an object away from all who look for it, and marks it as dropped for those who have it.
-  /// Returns it, so that the caller can clear what it keeps for it; its memory goes back when the
-  /// last holder lets go. `id`: of the one that is meant; 0: whichever has the name.
+  /// Removes an object from the catalogue and marks it as dropped for its holders. Returns it, so
+  /// that the caller can clear its own state of it; its memory is freed when the last holder lets
+  /// go. `id`: drop only the object with this id; 0: any object of that name.
   /// Errors: not_found; wrong_kind (detail: its kind, which is not `kind`); those of the sink.
   Result<EntryPointer> drop(std::string_view name, ObjectKind kind = ObjectKind::any,
                             std::uint32_t id = 0);
-  /// The same of the object that a record names; null: there is none, or no longer. From now on its
-  /// id is one that was given. Errors: corrupt (detail: a RedoFault: the id is that of another kind
-  /// of object). Requires: nothing is recorded.
+  /// The same for the object that a record names; null: there is none, or no longer. Its id counts
+  /// as given from now on. Errors: corrupt (detail: a RedoFault: the id belongs to another kind of
+  /// object). Requires: no sink.
   Result<EntryPointer> drop_again(const DroppedObject& dropped);
 
-  /// Gives an object another name, in one step: who looks for that name finds what had it before,
-  /// or this one. Its id stays. Returns what was dropped, as drop(), or null.
-  /// Errors: not_found (nothing has the name; detail 1: there is none to exchange names with),
-  /// wrong_kind (detail: the ObjectKind of what has one of the names, which is not `kind`, or not
-  /// that of the other), already_exists (detail: likewise), invalid_argument (no name, or its own),
-  /// unsupported (its kind keeps its names, detail: which; or all numbers of renames are used up);
-  /// those of the sink. Throws std::bad_alloc, and then nothing was changed.
+  /// Renames an object atomically: a look-up of `to` finds either its previous object or this one.
+  /// The id stays. Returns the dropped object, as drop(), or null.
+  /// Errors: not_found (nothing has the name; detail 1: there is no object to exchange names with),
+  /// wrong_kind (detail: the ObjectKind of an object with one of the names, which is not `kind`, or
+  /// not that of the other), already_exists (detail: likewise), invalid_argument (no name, or its
+  /// own), unsupported (objects of this kind keep their names, detail: the kind; or all numbers of
+  /// renames are used up); those of the sink. Throws std::bad_alloc, and then nothing was changed.
   Result<EntryPointer> rename(std::string_view name, std::string_view to, ObjectKind kind,
                               Displaced displaced);
-  /// The same as a record tells of it; one that is no news changes nothing.
-  /// Errors: corrupt (detail: a RedoFault). Requires: nothing is recorded.
+  /// Applies the record of a rename; does nothing if it is applied already. Errors: corrupt
+  /// (detail: a RedoFault). Requires: no sink.
   Result<EntryPointer> rename_again(const RenamedObject& renamed);
-  /// How often objects were renamed. What was looked up by its name after this was asked has that
-  /// name by one of these renames, or has it no more by a later one.
+  /// How many renames there were. An object looked up by name after this call has its name by one
+  /// of these renames, or has lost it by a later one.
   [[nodiscard]] std::uint32_t renames() const { return renames_.load(std::memory_order_acquire); }
 
   /// The object with this id; null: there is none, or no longer.
@@ -185,11 +183,11 @@ class Catalog {
     return look_up(name, ObjectKind::any).value_or(nullptr);
   }
 
-  /// Those of a kind, by ascending names.
+  /// The objects of a kind, by ascending names.
   [[nodiscard]] std::vector<EntryPointer> list(ObjectKind kind = ObjectKind::any) const;
   [[nodiscard]] std::vector<std::string> names(ObjectKind kind = ObjectKind::any) const;
-  /// All of them, and the ids that were given: what records that were handed over by now have come
-  /// to. Throws std::bad_alloc.
+  /// All objects, and the ids given: the state that all records handed over by now have led to.
+  /// Throws std::bad_alloc.
   [[nodiscard]] Inventory inventory() const;
 
  private:
@@ -207,7 +205,7 @@ class Catalog {
   };
   Result<EntryPointer> add(const NewObject& object, const Make& make);
   Result<EntryPointer> put_back(const CreatedObject& created, ObjectKind kind, const Make& make);
-  // Of these: requires the lock.
+  // These require the lock.
   Result<std::shared_ptr<Entry>> make_entry(const CreatedObject& created, const Make& make);
   EntryPointer take_away(EntryPointer entry);
   struct Rename;

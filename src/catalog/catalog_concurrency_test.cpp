@@ -14,7 +14,7 @@
 namespace espalier::catalog {
 namespace {
 
-/// What one thread does to the few names that all share, and what it must see each time.
+/// What one thread does to the few shared names, and what it must see each time.
 class Rival {
  public:
   Rival(SomeCatalog& some, std::uint64_t seed) : some_(some), random_(seed) {}
@@ -34,7 +34,7 @@ class Rival {
     }
   }
 
-  std::vector<std::uint32_t> ids;  // of what it made
+  std::vector<std::uint32_t> ids;  // of its objects
   int made = 0;
   int dropped = 0;
 
@@ -110,7 +110,7 @@ TEST(CatalogConcurrency, OfThoseWhoMakeOpenOrDropANameEachSeesOneOrder) {
       << "what is dropped and held by none is gone";
 }
 
-// Two names, which threads exchange, and beside them a third, by which one is replaced.
+// Two names that threads exchange, and a third object, which replaces one of the two.
 TEST(CatalogConcurrency, WhoLooksForANameThatIsExchangedFindsOneOfTheTwo) {
   constexpr int kRounds = 20'000;
   SomeCatalog some;
@@ -130,7 +130,7 @@ TEST(CatalogConcurrency, WhoLooksForANameThatIsExchangedFindsOneOfTheTwo) {
         const auto same = some.catalog.find<SomeMap>(entry->id);
         const auto& object = static_cast<const SomeMap&>(*entry->object);
         EXPECT_EQ(same == nullptr ? object.times_dropped.load() : 1, 1);
-        // Who finds no later rename in it than it has counted before may believe the name.
+        // Without a later rename than counted before, the name is right.
         if (object.rename <= before) ++found[i];
       } while (!over);
     });

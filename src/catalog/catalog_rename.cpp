@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that get other names (catalog.hpp). An entry never changes, for others hold it: an object
-// that is renamed has a new one, and by it its names and its id lead to the object from one moment
-// of the lock on.
+// Renames (catalog.hpp). Entries are immutable, since other threads hold them: a renamed object
+// gets a new entry, and its name and its id lead to that entry from one moment of the lock on.
 #include <algorithm>
 #include <utility>
 
@@ -18,7 +17,7 @@ std::unexpected<Error> fail_of_kind(Code code, const Entry& entry) {
 
 }  // namespace
 
-/// A rename with all the memory that it takes.
+/// A rename with all its memory allocated.
 struct Catalog::Rename {
   Rename(EntryPointer object_in, EntryPointer other_in, std::string_view to,
          std::string_view other_to, std::uint32_t number_in)
@@ -37,16 +36,16 @@ struct Catalog::Rename {
   }
 
   EntryPointer object;
-  EntryPointer other;  // that has the name; null: none
+  EntryPointer other;  // has the new name; null: none
   std::uint32_t number;
   std::shared_ptr<Entry> renamed;
   std::shared_ptr<Entry> other_renamed;  // null: it is dropped
-  std::string own_name;                  // for the objects themselves
+  std::string own_name;                  // for the objects
   std::string other_name;
   std::string key;
 };
 
-// Each name and id that is there leads to an entry already, so nothing takes memory.
+// Allocates nothing: each name and id already leads to an entry.
 void Catalog::carry_out(Rename& rename, std::uint64_t sequence) noexcept {
   const auto lead = [this](const std::shared_ptr<Entry>& entry) {
     by_id_.find(entry->id)->second = entry;
@@ -54,7 +53,7 @@ void Catalog::carry_out(Rename& rename, std::uint64_t sequence) noexcept {
   rename.renamed->created = std::max(rename.renamed->created, sequence);
   const auto own = by_name_.find(rename.object->name);
   ESPALIER_ASSERT(own != by_name_.end() && own->second == rename.object);
-  // The objects first: who knows the number of a rename sees what it did.
+  // The objects first: a reader that knows the number of a rename sees its effect.
   rename.object->object->set_renamed(rename.own_name, rename.number);
   if (rename.other_renamed != nullptr) {
     rename.other_renamed->created = std::max(rename.other_renamed->created, sequence);
@@ -111,8 +110,8 @@ Result<EntryPointer> Catalog::rename(std::string_view name, std::string_view to,
   return rename.other_renamed == nullptr ? other : nullptr;
 }
 
-// What is told of names by now are those of all renames up to a number, so records of these are no
-// news; behind them each finds the names that it had found first.
+// The names of a copy come from all renames up to a number, so records of these change nothing;
+// later records find the names that they found originally.
 Result<EntryPointer> Catalog::rename_again(const RenamedObject& renamed) {
   ESPALIER_ASSERT(redo_ == nullptr);
   const std::lock_guard lock(mutex_);
@@ -128,7 +127,7 @@ Result<EntryPointer> Catalog::rename_again(const RenamedObject& renamed) {
   const EntryPointer object = by_id(renamed.id);
   const EntryPointer other = renamed.other == 0 ? nullptr : by_id(renamed.other);
   for (const EntryPointer& each : {object, other}) {
-    if (each == nullptr) continue;  // it was dropped, as a copy says before records tell of it
+    if (each == nullptr) continue;  // a copy may be ahead: it was dropped
     if (each->kind != renamed.kind || !each->object->may_be_renamed()) {
       return corrupt(RedoFault::kind);
     }

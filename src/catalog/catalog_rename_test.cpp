@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that get other names: what finds them, what is recorded, and what is made of such records
-// again, from the beginning or behind a copy.
+// Renames: what look-ups find, what is recorded, and how such records are applied again, from the
+// beginning or after a copy.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -157,7 +157,7 @@ struct Again : SomeCatalog {
     write_created(std::as_writable_bytes(std::span(record)), object);
     ASSERT_TRUE(apply(record));
   }
-  /// What a checkpoint has of another catalogue (engine/store_copy.cpp).
+  /// Applies what a checkpoint has of another catalogue (engine/store_copy.cpp).
   void copy(const Inventory& there) {
     for (const EntryPointer& entry : there.entries) apply_made(entry->id, entry->name);
     if (there.renames != 0) {
@@ -173,7 +173,7 @@ struct Again : SomeCatalog {
   }
 };
 
-/// Does something random with three names.
+/// A random operation on three names.
 void act(SomeCatalog& some, base::Random& random) {
   const auto name = [&] { return std::string(1, static_cast<char>('a' + random.below(3))); };
   const std::string one = name();
@@ -197,7 +197,7 @@ TEST_F(CatalogRename, OfRecordsTheSameNamesComeAgain) {
     const std::uint64_t steps = 1 + random.below(30);
     for (std::uint64_t i = 0; i < steps; ++i) act(some, random);
     Again again;
-    for (int times = 0; times < 2; ++times) {  // the second time nothing is news
+    for (int times = 0; times < 2; ++times) {  // the second time changes nothing
       for (const std::string_view record : records.records()) ASSERT_TRUE(again.apply(record));
       ASSERT_EQ(names_of(again.catalog), names_of(some.catalog));
       ASSERT_EQ(again.catalog.renames(), some.catalog.renames());
@@ -207,7 +207,7 @@ TEST_F(CatalogRename, OfRecordsTheSameNamesComeAgain) {
   EXPECT_GT(renames, 40u);
 }
 
-// The copy is of any moment behind the first record that is applied, as a checkpoint's is.
+// The copy is of any moment after the first record that is applied, as a checkpoint's is.
 TEST_F(CatalogRename, RecordsBehindACopyThatHasSomeOfThemComeToTheSame) {
   base::Random random(base::seed_from_environment(432));
   std::size_t known = 0;
@@ -247,7 +247,7 @@ TEST_F(CatalogRename, WhatNoRecordsCanHaveMadeIsRefused) {
   EXPECT_EQ(detail(again.catalog.rename_again({ObjectKind::table, 1, 1, 0, "d", ""})),
             RedoFault::kind);
   EXPECT_EQ(names_of(again.catalog), "a=1 b=2 c=3 ");
-  // Of one that is gone, as copies say early, the other gets its name all the same.
+  // One object is gone, as in a copy that is ahead; the other gets its name all the same.
   ASSERT_TRUE(again.catalog.drop_again({ObjectKind::map, 1}));
   ASSERT_TRUE(again.catalog.rename_again({ObjectKind::map, 1, 1, 2, "b", "a"}));
   EXPECT_EQ(names_of(again.catalog), "a=2 c=3 ");

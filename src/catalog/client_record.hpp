@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of numbered clients (store/numbered_clients.hpp): that one is known, or forgotten, and
-// what a number of it has come to. The last kind stands in the record of the transaction that was
-// done, or alone where nothing was written (docs/formats/records.md).
+// Records of numbered clients (store/numbered_clients.hpp): that a client is known or forgotten,
+// and the outcome of one of its numbers. The outcome is part of the transaction's record, or a
+// record of its own if the transaction wrote nothing (docs/formats/records.md).
 //
 //   0      16       24       32             40        48        56      60             64
 //   +------+--------+--------+--------------+---------+---------+-------+----+----------+-------+--
@@ -23,24 +23,24 @@
 
 namespace espalier::catalog {
 
-/// What a record says of a client. The numbers are never used again.
+/// What a record says of a client. The numbers are never reused.
 enum class ClientFact : std::uint8_t {
   invalid = 0,
-  known = 1,       ///< bytes: the name of its principal; version: 1 of one that is kept
-  forgotten = 2,   ///< no number of it is taken any more
-  done = 3,        ///< bytes: the answer of the number
-  done_alone = 4,  ///< likewise, but its answer was too long to be kept
-  condition = 5,   ///< a condition failed: which step, as version
+  known = 1,       ///< bytes: the name of its principal; version: 1: its program keeps its id
+  forgotten = 2,   ///< its numbers are refused from now on
+  done = 3,        ///< bytes: the answer
+  done_alone = 4,  ///< the answer was too long to be kept
+  condition = 5,   ///< a condition failed: version: its step
 };
 
 struct ClientRecord {
   RedoHead head;
   std::uint64_t client;        // not 0
-  std::uint64_t number;        // of the request; 0 where it is of none
+  std::uint64_t number;        // of the request; 0: none
   std::uint64_t acknowledged;  // all numbers up to this one; below `number`
-  std::uint64_t request;       // what tells it from others, of a number
-  std::uint64_t version;       // of its writes, of what was done; 0: it has none
-  std::uint32_t bytes;         // which follow; behind them are zeros
+  std::uint64_t request;       // checksum of the request
+  std::uint64_t version;       // of its writes; 0: none
+  std::uint32_t bytes;         // that follow, padded with zeros
   std::uint8_t fact;           // ClientFact
   std::uint8_t reserved[3];
 };
@@ -50,18 +50,18 @@ static_assert(offsetof(ClientRecord, request) == 40 && offsetof(ClientRecord, ve
 static_assert(offsetof(ClientRecord, bytes) == 56 && offsetof(ClientRecord, fact) == 60);
 static_assert(std::has_unique_object_representations_v<ClientRecord>);
 
-/// Answers that are kept have no more bytes, nor have names of principals.
+/// Longest answer that is kept, and longest name of a principal.
 inline constexpr std::size_t kClientBytesMax = 4096;
-/// Numbers that a client may have without an acknowledgement.
+/// Unacknowledged numbers that a client may have.
 inline constexpr std::uint64_t kClientNumbersMax = 256;
 
-/// Room for a record with so many bytes, a multiple of 8.
+/// The size of a record with so many bytes, a multiple of 8.
 [[nodiscard]] constexpr std::size_t client_record_bytes(std::size_t bytes) {
   return (sizeof(ClientRecord) + bytes + 7) & ~std::size_t{7};
 }
 
-/// Writes one; its head and `bytes` are filled in here. Requires: room for it, which is all zeros
-/// and a multiple of 8.
+/// Writes a record; fills in its head and `bytes`. Requires: `to` has room for it, is all zeros,
+/// and is a multiple of 8 long.
 inline void write_client_record(std::span<std::byte> to, ClientRecord record,
                                 std::string_view bytes) {
   record.head =
@@ -72,20 +72,20 @@ inline void write_client_record(std::span<std::byte> to, ClientRecord record,
   writer.text(bytes);
 }
 
-/// Sets the version in one.
+/// Sets the version of a record.
 inline void stamp_client_record(std::span<std::byte> record, std::uint64_t version) {
   ESPALIER_ASSERT(record.size() >= sizeof(ClientRecord));
   std::memcpy(record.data() + offsetof(ClientRecord, version), &version, sizeof version);
 }
 
-/// One as it was read; it points into the record.
+/// A decoded record; points into its bytes.
 struct ClientRedo {
   ClientRecord fields{};
   ClientFact fact = ClientFact::invalid;
   std::string_view bytes{};
 };
 
-/// Reads one from any bytes. Errors: corrupt (detail: a RedoFault).
+/// Decodes a record from any bytes. Errors: corrupt (detail: a RedoFault).
 [[nodiscard]] inline Result<ClientRedo> read_client_record(std::string_view record) {
   const auto head = read_redo_head(record, ObjectKind::map);
   if (!head) return std::unexpected(head.error());

@@ -11,7 +11,7 @@ constexpr auto kCreated = static_cast<std::uint8_t>(RedoType::created);
 constexpr auto kDropped = static_cast<std::uint8_t>(RedoType::dropped);
 constexpr auto kRenamed = static_cast<std::uint8_t>(RedoType::renamed);
 
-// Whether the members of a record fit to each other. One of no object says a number alone.
+// Whether a record's fields are consistent. A record of no object carries only the count.
 std::optional<RedoFault> fault_of_renamed(const RenamedRecord& record) {
   const RedoHead& head = record.head;
   if (record.rename == 0 || record.rename > kRenamesMax) return RedoFault::count;

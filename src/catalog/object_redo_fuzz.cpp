@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as records of objects that were made, dropped or renamed, and of clients: what is
-// read lies within them, and written again it is the same bytes.
+// Decodes arbitrary bytes as `created`, `dropped`, `renamed` and client records: what is read lies
+// within the bytes, and encodes to the same bytes again.
 #include <cstdint>
 #include <cstring>
 #include <memory>
@@ -18,7 +18,7 @@ namespace {
 using base::want;
 
 void run(const std::uint8_t* data, std::size_t size) {
-  const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
+  const std::unique_ptr<char[]> exact(new char[size]);  // so that a read past the end is detected
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::string_view record(exact.get(), size);
   if (const auto client = read_client_record(record)) {

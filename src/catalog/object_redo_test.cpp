@@ -173,7 +173,7 @@ TEST_F(CatalogRestore, RecordsThatWereAppliedBeforeChangeNothing) {
   const auto made = restore(5, "name");
   ASSERT_TRUE(*restore(5, "name") == nullptr);
   EXPECT_EQ(catalog.find<SomeMap>(5), *made);
-  // Those that were dropped before this one was made, whether another has their name or none.
+  // Dropped before this object was made, whether another has their name now or none.
   EXPECT_TRUE(*restore(4, "name") == nullptr);
   EXPECT_TRUE(*restore(3, "other") == nullptr);
   EXPECT_EQ(living, 1);
@@ -182,7 +182,7 @@ TEST_F(CatalogRestore, RecordsThatWereAppliedBeforeChangeNothing) {
   EXPECT_EQ(catalog.names(), std::vector<std::string>{});
 }
 
-// Of one that was made and dropped before the first record that is applied.
+// An object that was made and dropped before the first record that is applied.
 TEST_F(CatalogRestore, WhatWasDroppedDoesNotComeBack) {
   EXPECT_EQ(*drop_again(7), nullptr);
   EXPECT_TRUE(*restore(7, "name") == nullptr);

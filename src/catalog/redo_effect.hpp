@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a record says was done, for people and programs that read a log: the kind whose record it is
-// tells one effect after the other.
+// A record's effects in readable form, for people and programs that read a log: the record's kind
+// reports them in order.
 //
 // Thread: plain values.
 #pragma once
@@ -13,15 +13,16 @@
 namespace espalier::catalog {
 
 struct RedoNumber {
-  std::string_view name;  // of small letters and underscores: "first_row", "value_bytes"
+  std::string_view name;  // lower case and underscores: "first_row", "value_bytes"
   std::uint64_t value = 0;
 };
 
-/// One effect. Keys point into the record, and are any bytes; the rest is the kind's own text.
+/// One effect. The key points into the record, and may be any bytes; the rest is the kind's own
+/// text.
 struct RedoEffect {
   std::string_view what;  // a verb: "put", "append"
   std::optional<std::string_view> key{};
-  std::span<const RedoNumber> numbers{};  // valid while it is told
+  std::span<const RedoNumber> numbers{};  // valid while it is reported
 };
 
 }  // namespace espalier::catalog

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What all records of effects begin with, and how they are written and read
-// (docs/formats/records.md).
+// The head of all redo records, and how records are written and read (docs/formats/records.md).
 //
 //   0       8        12     13     14         16
 //   +-------+--------+------+------+----------+------------------
-//   | bytes | object | kind | type | reserved | what its type has
+//   | bytes | object | kind | type | reserved | content by type
 //   +-------+--------+------+------+----------+------------------
 //
-// Readers take a record for foreign bytes: each length is checked before it is used.
+// Readers treat a record as foreign bytes: each length is checked before it is used.
 //
 // Thread: plain values.
 #pragma once
@@ -28,9 +27,9 @@ namespace espalier::catalog {
 
 struct RedoHead {
   std::uint64_t bytes;   // of the whole record
-  std::uint32_t object;  // its id; 0: of what is no object, as a counter
+  std::uint32_t object;  // its id; 0: not of an object
   std::uint8_t kind;     // ObjectKind
-  std::uint8_t type;     // RedoType, or one of the kind's own
+  std::uint8_t type;     // RedoType, or a type of the kind
   std::uint16_t reserved;
 };
 static_assert(sizeof(RedoHead) == 16 && offsetof(RedoHead, object) == 8);
@@ -38,7 +37,7 @@ static_assert(offsetof(RedoHead, kind) == 12 && offsetof(RedoHead, type) == 13);
 static_assert(offsetof(RedoHead, reserved) == 14);
 static_assert(std::has_unique_object_representations_v<RedoHead>);
 
-/// What happened, as far as every kind has it; a kind's own types begin at kOwnRedoTypes.
+/// Types that every kind has; a kind's own types begin at kOwnRedoTypes.
 enum class RedoType : std::uint8_t {
   invalid = 0,
   created = 1,
@@ -49,21 +48,21 @@ enum class RedoType : std::uint8_t {
 };
 inline constexpr std::uint8_t kOwnRedoTypes = 16;
 
-/// Why bytes are no record: the detail of Code::corrupt. The numbers are never used again.
+/// Why bytes are not a record: the detail of Code::corrupt. The numbers are never reused.
 enum class RedoFault : std::uint32_t {
   invalid = 0,
   too_short = 1,   // it ends within a field
-  bytes = 2,       // it is not as long as it says
+  bytes = 2,       // not as long as it says
   reserved = 3,    // a field that must be 0 is not
-  kind = 4,        // it is of no kind, or of another one
-  type = 5,        // nothing of the kind is called so
-  object = 6,      // of another object, or of none
-  name = 7,        // no name, too long a one, or another's
-  form = 8,        // nothing can be made of that
-  count = 9,       // too few, or too many of something
-  key_bytes = 10,  // no key, or too long a one
-  value = 11,      // a value that it cannot be, or too long a one
-  place = 12,      // not where the object goes on: something before it is missing
+  kind = 4,        // no kind, or another one
+  type = 5,        // not a type of the kind
+  object = 6,      // another object, or none
+  name = 7,        // missing, too long, or another object's
+  form = 8,        // no object can be made of it
+  count = 9,       // too few or too many elements
+  key_bytes = 10,  // an empty or too long key
+  value = 11,      // an invalid or too long value
+  place = 12,      // not where the object continues: a record before it is missing
   version = 13,    // a version where the map keeps none, or none where it does
 };
 [[nodiscard]] std::string_view text_of(RedoFault fault);
@@ -77,7 +76,7 @@ enum class RedoFault : std::uint32_t {
   return {bytes, object, static_cast<std::uint8_t>(kind), type, 0};
 }
 
-/// Reads what every record has. Errors: corrupt (detail: a RedoFault).
+/// Reads a record's head. Errors: corrupt (detail: a RedoFault).
 [[nodiscard]] inline Result<RedoHead> read_redo_head(std::string_view record) {
   RedoHead head{};
   if (record.size() < sizeof head) return corrupt(RedoFault::too_short);
@@ -89,14 +88,14 @@ enum class RedoFault : std::uint32_t {
   return head;
 }
 
-/// The same of a record of one kind.
+/// The same for a record of one kind.
 [[nodiscard]] inline Result<RedoHead> read_redo_head(std::string_view record, ObjectKind kind) {
   auto head = read_redo_head(record);
   if (head && head->kind != static_cast<std::uint8_t>(kind)) return corrupt(RedoFault::kind);
   return head;
 }
 
-/// Writes a record, part by part, into room that it fills.
+/// Writes a record part by part into room that it fills.
 class RedoWriter {
  public:
   explicit RedoWriter(std::span<std::byte> room) : left_(room) {}

@@ -6,8 +6,8 @@
 
 namespace espalier::catalog {
 
-// One record at a time is on its way. Others go on meanwhile: their versions are covered still, or
-// are released with their own records.
+// One record at a time is in flight. Other threads do not wait: their versions are still covered,
+// or are released with their own records.
 void ReservedVersions::reserve(std::uint64_t taken) noexcept {
   const std::unique_lock lock(mutex_, std::try_to_lock);
   if (!lock) return;

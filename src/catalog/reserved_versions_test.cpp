@@ -72,7 +72,7 @@ TEST_F(ReservedVersionsOfAnObject, AreReservedAnewWhenHalfOfThemAreTaken) {
   EXPECT_TRUE(reserved_.covers(kReservedAtATime + 1));
 }
 
-// Of a clock that others share: it may be far beyond all that is reserved.
+// A clock that other objects share may be far beyond all that is reserved.
 TEST_F(ReservedVersionsOfAnObject, GoOnWhereTheClockIs) {
   reserved_.keep_ahead(0);
   sink_.make_durable();
@@ -95,7 +95,7 @@ TEST_F(ReservedVersionsOfAnObject, AreNotReservedWithoutRoomAndLaterAre) {
 TEST(ReservedVersionsConcurrency, NoneIsCoveredBeforeItsRecordIsDurable) {
   RecordingSink sink(RecordingSink::Durable::by_hand);
   ReservedVersions reserved(sink, kReservingObject, {sizeof(LimitRecord), write_limit});
-  std::atomic<std::uint64_t> durable_limit = 0;  // of records that are durable, or just become so
+  std::atomic<std::uint64_t> durable_limit = 0;  // of records that are durable, or about to be
   std::atomic<std::uint64_t> taken = 0;
   std::atomic<bool> good = true;
   std::atomic<int> writing = 3;
@@ -103,7 +103,7 @@ TEST(ReservedVersionsConcurrency, NoneIsCoveredBeforeItsRecordIsDurable) {
   constexpr std::uint64_t kTakes = 2000;
   for (int writer = 0; writer < 3; ++writer) {
     threads.emplace_back([&] {
-      // Until a second record was wanted, too.
+      // And until a second record is requested.
       for (std::uint64_t i = 0; i < kTakes || sink.count() < 2; ++i) {
         reserved.keep_ahead(taken.load());
         const std::uint64_t version =

@@ -23,7 +23,7 @@ wire::SampledObject sampled(const Entry& entry) {
                              .id = entry.id,
                              .name = entry.name,
                              .samples = list.take()};
-  ESPALIER_ASSERT(wire::is_good(object));  // what a kind says in its code
+  ESPALIER_ASSERT(wire::is_good(object));  // the kind's own code
   return object;
 }
 
@@ -58,7 +58,7 @@ Sampling::Sampling(const Catalog& catalog, SampleChoice choice) : objects_max_(c
     add_chosen(catalog.find_any(choice.name));
   }
   result_.count = chosen_.size();
-  if (chosen_.size() == 1) sized_ = 1;  // there is nothing to compare
+  if (chosen_.size() == 1) sized_ = 1;  // nothing to sort
 }
 
 bool Sampling::takes_more(const Ranked& a, const Ranked& b) {
@@ -90,7 +90,7 @@ void Sampling::rank() {
   sized_ = count;
 }
 
-// False: it does not fit, and nothing comes behind it.
+// False: it does not fit, and no object after it is added.
 bool Sampling::add(const Entry& entry) {
   wire::SampledObject object = sampled(entry);
   bytes_ += wire::item_of(object).size();

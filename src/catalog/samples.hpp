@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of the objects of a store, of whatever kind, as labelled samples (wire/samples.hpp).
+// Statistics of the objects of a store, of any kind, as labelled samples (wire/samples.hpp).
 //
 // Thread: any.
 #pragma once
@@ -16,17 +16,17 @@
 
 namespace espalier::catalog {
 
-/// What an object adds its samples to.
+/// Collects an object's samples.
 ///
-/// A name is of small letters, digits and underscores and ends with the unit, where there is one;
-/// in the metrics of a node it stands behind "espalier_" and the kind ("espalier_map_items"). A
-/// counter only rises while the object lives, and metrics add "_total" to its name. `help` is a
-/// sentence for people. Labels tell apart samples of one name; their values may be any bytes, of
-/// which wire::kSampleTextBytesMax are kept. Samples beyond wire::kSamplesMax are left out:
-/// data may say how many there are.
-/// Whoever may read the object sees all of it, and every user of the machine where the node serves
-/// metrics: no keys, no values, and no names of principals.
-/// Requires: of names, units, helps and types what wire::is_good() asks for.
+/// A name has lower-case letters, digits and underscores, and ends with the unit, if there is one;
+/// a node's metrics prefix it with "espalier_" and the kind ("espalier_map_items"). A counter only
+/// rises while the object lives, and metrics append "_total" to its name. `help` is a sentence for
+/// people. Labels distinguish samples of one name; their values may be any bytes, cut to
+/// wire::kSampleTextBytesMax. Samples beyond wire::kSamplesMax are dropped: data may decide how
+/// many there are.
+/// All users that may read the object see all its samples, and so does every user of the machine
+/// where the node serves metrics. So they contain no keys, no values, and no names of principals.
+/// Requires: names, units, helps and types satisfy wire::is_good().
 class SampleList {
  public:
   struct Text {
@@ -50,7 +50,7 @@ class SampleList {
   std::vector<wire::Sample> samples_;
 };
 
-/// Of which objects samples are wanted.
+/// Selects the objects to sample.
 struct SampleChoice {
   ObjectKind kind = ObjectKind::any;
   std::string prefix{};  ///< of their names
@@ -58,24 +58,24 @@ struct SampleChoice {
   std::size_t objects_max = wire::kSampledObjectsMax;
 };
 
-/// What a client wants, of objects whose names it may know.
+/// A client's selection, among objects whose names it may know.
 [[nodiscard]] SampleChoice choice_of(const wire::SamplesWanted& wanted, std::string_view name,
                                      std::string_view prefix = {});
 
-/// Takes the samples of those that take most memory, in steps: as many as are wanted and as an
-/// answer has bytes for (wire::kSamplesBytesMax).
+/// Takes the samples of the objects that use most memory, in steps: as many objects as requested,
+/// and as fit into an answer (wire::kSamplesBytesMax).
 ///
-/// Invariant: what it has not come to yet it keeps, so that an object that is dropped meanwhile is
-/// told as it was.
+/// Invariant: it holds the objects that it has not sampled yet, so an object that is dropped
+/// meanwhile is reported all the same.
 /// Thread: one at a time.
 class Sampling {
  public:
   /// Cost: looks up one name, or copies the list of the kind's objects.
   Sampling(const Catalog& catalog, SampleChoice choice);
-  /// Looks at one object: for its size, and once all sizes are known, for its samples. Returns
+  /// Visits one object: for its size, and once all sizes are known, for its samples. Returns
   /// whether there is more to do. Cost: that of Object::numbers() or Object::add_samples().
   bool step();
-  /// Requires: there is no more to do.
+  /// Requires: step() has returned false.
   [[nodiscard]] wire::SampledObjects take() { return std::move(result_); }
 
  private:
@@ -89,14 +89,14 @@ class Sampling {
 
   std::size_t objects_max_;
   std::vector<Ranked> chosen_;
-  std::size_t sized_ = 0;  // of them the first, whose sizes are known
-  bool ranked_ = false;    // they are in order, and no more than are wanted
-  std::size_t next_ = 0;   // whose samples are the next
+  std::size_t sized_ = 0;  // how many, from the first, have their sizes
+  bool ranked_ = false;    // sorted, and no more than requested
+  std::size_t next_ = 0;   // the next to be sampled
   std::size_t bytes_ = 0;  // of the items
   wire::SampledObjects result_;
 };
 
-/// All steps of a Sampling.
+/// Runs all steps of a Sampling.
 [[nodiscard]] wire::SampledObjects samples_of(const Catalog& catalog, const SampleChoice& choice);
 
 }  // namespace espalier::catalog

@@ -78,7 +78,7 @@ Catalog& fill(Catalog& catalog, int objects) {
   return catalog;
 }
 
-// How many parts there are, and what they are called, are data.
+// Data decide how many parts there are, and their names.
 TEST(CatalogSamples, WhatIsTooLongIsCut) {
   Catalog catalog;
   const auto sampled = samples_of(fill(catalog, 1), {});

@@ -4,8 +4,8 @@
 //   request   objects times: name bytes (2), name;  steps times: StepHead, key, value
 //   reply     for each get, in the order of steps: FoundHead, value
 //
-// A condition's value stands where a put's does. An object is named once. The same with a number is
-// done once, however often it is asked for (store/numbered_clients.hpp):
+// A condition's value stands in the place of a put's. Each object is named once. A numbered
+// transaction is done once, however often it is requested (store/numbered_clients.hpp):
 //
 //   request   RequestNumbers;  objects and steps as above
 //
@@ -23,10 +23,10 @@
 namespace espalier::object_calls {
 
 struct StepHead {
-  std::uint64_t version;  // of a condition on one; else 0
+  std::uint64_t version;  // of a condition on the version; else 0
   std::uint32_t value_bytes;
   std::uint16_t key_bytes;
-  std::uint8_t object;     // which of the names, from 0 on
+  std::uint8_t object;     // index of its name
   std::uint8_t kind;       // catalog::StepKind
   std::uint8_t condition;  // ConditionKind, of a check; else 0
   std::uint8_t reserved[7];
@@ -37,18 +37,18 @@ static_assert(offsetof(StepHead, object) == 14 && offsetof(StepHead, kind) == 15
 static_assert(offsetof(StepHead, condition) == 16);
 
 struct FoundHead {
-  std::uint64_t version;      // of the item; 0 where there is none
+  std::uint64_t version;      // of the item; 0: none
   std::uint32_t value_bytes;  // likewise
   std::uint32_t found;        // 1 or 0
 };
 static_assert(sizeof(FoundHead) == 16 && std::has_unique_object_representations_v<FoundHead>);
 static_assert(offsetof(FoundHead, value_bytes) == 8 && offsetof(FoundHead, found) == 12);
 
-/// Bytes of a request's payload, and of a reply's: those of keys and values, names and heads.
+/// Bytes of the payload of a request or a reply: keys and values, names and heads.
 inline constexpr std::uint32_t kTransactionMessageMax = (std::uint32_t{1} << 20) + (64u << 10);
 
 struct TransactReply {
-  std::uint64_t version = 0;  ///< of its writes; 0: it has none
+  std::uint64_t version = 0;  ///< of its writes; 0: none
   std::string_view found;
 
   static constexpr void fields(auto& self, auto& message) {
@@ -89,14 +89,14 @@ struct ClientReply {
   static constexpr void fields(auto& self, auto& message) { message.version(self.client); }
 };
 
-/// What is wanted of a client.
+/// The operations of TransactionClient.
 enum class ClientWish : std::uint32_t {
-  made = 0,       ///< a new one
-  made_kept = 1,  ///< a new one whose program keeps its id
-  forgotten = 2,  ///< that it is not known any more
+  made = 0,       ///< make a client
+  made_kept = 1,  ///< make one whose program keeps its id
+  forgotten = 2,  ///< forget one
 };
 
-/// Gives numbers to a client's transactions, or ends that.
+/// Makes or forgets a client, whose transactions have numbers.
 struct TransactionClient {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::transaction_client,
@@ -123,8 +123,8 @@ struct TransactionClient {
 
 struct RequestNumbers {
   std::uint64_t client;
-  std::uint64_t number;        // above the next one, by 256 at most
-  std::uint64_t acknowledged;  // no number up to this one will be asked for again
+  std::uint64_t number;        // above `acknowledged`, by 256 at most
+  std::uint64_t acknowledged;  // no number up to this one will be repeated
 };
 static_assert(sizeof(RequestNumbers) == 24);
 static_assert(std::has_unique_object_representations_v<RequestNumbers>);
@@ -132,8 +132,8 @@ static_assert(offsetof(RequestNumbers, number) == 8);
 static_assert(offsetof(RequestNumbers, acknowledged) == 16);
 
 struct OnceReply {
-  std::uint64_t version = 0;  ///< of its writes; 0: it has none
-  bool whole = false;         ///< else what it has read was too long to be kept, and is not there
+  std::uint64_t version = 0;  ///< of its writes; 0: none
+  bool whole = false;         ///< false: its reads were too long to be kept, and are left out
   std::string_view found;
 
   static constexpr void fields(auto& self, auto& message) {

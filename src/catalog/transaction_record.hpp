@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of a transaction: those of its objects' writes, one behind the other, in one record of
-// the log, so that after a crash all of them are there or none (docs/formats/records.md). Behind
-// them stands what its client's number has come to (catalog/client_record.hpp), if it has one.
+// The record of a transaction: the records of its objects' writes, in sequence, in one record of
+// the log, so that after a crash all of them are there or none (docs/formats/records.md). The
+// outcome of its client's number (catalog/client_record.hpp) comes last, if it has one.
 //
 //   0      16
 //   +------+--------+-----+--------+-----+--
@@ -24,8 +24,8 @@ namespace espalier::catalog {
 
 inline constexpr std::size_t kRecordAlign = 8;
 
-/// Room for one whose records take so many bytes, a multiple of 8, with its head; they are zeros.
-/// Of no sink: nothing. Errors: those of the sink.
+/// Reserves room for a transaction's record, whose content takes `bytes` bytes, a multiple of 8;
+/// writes the head, and zeros after it. Without a sink, nothing. Errors: those of the sink.
 [[nodiscard]] inline Result<RedoRoom> reserve_transaction(RedoSink* sink,
                                                           std::size_t bytes) noexcept {
   auto room = RedoRoom::reserve(sink, sizeof(RedoHead) + bytes);
@@ -37,14 +37,14 @@ inline constexpr std::size_t kRecordAlign = 8;
   return room;
 }
 
-/// Where its records are.
+/// The part after the head.
 [[nodiscard]] inline std::span<std::byte> records_in(std::span<std::byte> transaction) {
   return transaction.subspan(sizeof(RedoHead));
 }
 
-/// Calls `use(record)` for each record of a transaction's, from any bytes, once all heads are found
-/// to be good. Errors: corrupt (detail: a RedoFault); those of `use`, which end it.
-/// Requires: its head was read.
+/// Calls `use(record)` for each record of a transaction's record, from any bytes, after checking
+/// all heads. Errors: corrupt (detail: a RedoFault); those of `use`, which end the iteration.
+/// Requires: the head was read.
 template <class Use>
 Result<void> for_each_record(std::string_view transaction, const Use& use) {
   const std::string_view all = transaction.substr(sizeof(RedoHead));

@@ -10,7 +10,7 @@
 
 namespace espalier::catalog {
 
-// An age by the coarse clock may be told a tick too low.
+// The coarse clock may lag by a tick.
 UnflushedAge::UnflushedAge(RedoSink& sink, std::uint64_t limit_ns)
     : UnflushedAge(sink, limit_ns - std::min(limit_ns / 2, base::coarse_tick_ns()),
                    base::coarse_ns) {}
@@ -20,11 +20,10 @@ UnflushedAge::UnflushedAge(RedoSink& sink, std::uint64_t limit_ns, Clock now_ns)
   ESPALIER_ASSERT(limit_ns >= kLooks);
 }
 
-// What is found not to be over may become so before the next look, but for the sixteenth that is
-// taken off here.
+// Checks against the limit less a sixteenth: the age may grow by that until the next sample.
 bool UnflushedAge::look(std::uint64_t now) noexcept {
   const std::lock_guard lock(mutex_);
-  now = std::max(now, looked_ns_);  // another may have looked meanwhile
+  now = std::max(now, looked_ns_);  // another thread may have sampled meanwhile
   const std::uint64_t every = limit_ns_ / kLooks;
   const std::uint64_t durable = sink_.mark().durable();
   const auto* const end = samples_.begin() + count_;
@@ -40,8 +39,8 @@ bool UnflushedAge::look(std::uint64_t now) noexcept {
   return over;
 }
 
-// Where there are too many, the last one is taken to be of the time of the one before: the oldest
-// is at the limit then.
+// With all samples in use, the last one takes the new records over its own time: by then the oldest
+// is at the limit.
 void UnflushedAge::add_sample(std::uint64_t durable) noexcept {
   const std::uint64_t known = count_ != 0 ? samples_[count_ - 1].sequence : durable;
   const std::uint64_t handed_over = sink_.handed_over();

@@ -30,7 +30,7 @@ class UnflushedAges : public testing::Test {
     sink_.hand_over(*room);
   }
 
-  const std::uint64_t begins_ = age_now = 1;  // before the age looks at the clock
+  const std::uint64_t begins_ = age_now = 1;  // before the age reads the clock
   RecordingSink sink_{RecordingSink::Durable::by_hand};
   UnflushedAge age_{sink_, kAgeLimit, now_of_test};
 };
@@ -53,7 +53,7 @@ TEST_F(UnflushedAges, AreNotOverWhereNothingWaits) {
   sink_.make_durable();
   age_now += 100 * kAgeLimit;
   EXPECT_FALSE(age_.is_over());
-  record();  // a writer looks before it writes
+  record();  // a writer checks before it writes
   EXPECT_FALSE(age_.is_over());
 }
 
@@ -77,13 +77,13 @@ TEST_F(UnflushedAges, AreNotOverOnceTheLogHasFailed) {
   EXPECT_FALSE(age_.is_over()) << "writes are refused, and wait for nothing";
 }
 
-// Writers that come at any time, and a disk that is as slow as it likes.
+// Writers at random times, and a disk of random speed.
 TEST_F(UnflushedAges, AreNeverToldTooLow) {
   base::Random random(base::seed_from_environment(43));
-  std::deque<std::uint64_t> since;  // of what is not durable
+  std::deque<std::uint64_t> since;  // of records that are not durable
   std::uint64_t durable = 0;
   int over = 0;
-  int early = 0;  // it was not, but for the slack
+  int early = 0;  // only within the tolerance
   for (int step = 0; step < 20'000; ++step) {
     age_now += random.below(random.below(50) == 0 ? kAgeLimit : kAgeSlack);
     if (random.below(4) == 0 && !since.empty()) {

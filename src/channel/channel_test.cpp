@@ -239,7 +239,7 @@ TEST(Channel, AListIsReadWholeOrNotAtAll) {
   EXPECT_EQ((*objects)[1].numbers.entries, 3u);
   EXPECT_EQ((*objects)[1].description, "about it");
   for (std::size_t bytes = 1; bytes < items.size(); ++bytes) {
-    if (bytes == items.size() / 2) continue;  // one of them
+    if (bytes == items.size() / 2) continue;  // one whole item
     node.replies = {reply_of(2, items.substr(0, bytes))};
     EXPECT_EQ(list(node).error().code, Code::corrupt) << bytes;
   }

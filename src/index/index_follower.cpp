@@ -36,7 +36,7 @@ bool IndexFollower::moved(const MappingChange& change) {
   return true;
 }
 
-// An entry that several moves changed is named as often: the last one counts.
+// Several moves of one entry each add a change: the last one counts.
 IndexFollower::Changes IndexFollower::changes(LeafCounts counts) {
   ESPALIER_ASSERT(tree_);
   if (compiles(counts)) return compile(std::move(counts));
@@ -68,7 +68,7 @@ IndexFollower::Changes IndexFollower::compile(LeafCounts counts) {
       tables = std::move(better);
     }
   }
-  // Tables of the shape that switches have go on as long as they are nearly as good.
+  // Tables keep the shape that switches have while they are nearly as good.
   if (!tables_.ways.empty()) {
     auto kept = dataplane::retargeted(tables_, image);
     if (dataplane::reads_left(image, kept) - dataplane::reads_left(image, tables) < kLoss) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Has the tables of switches follow a map: reads its tree, compiles it, and says what they are to
-// be told. Where the map's mapping feed says that leaves have moved, their entries alone change.
+// Keeps switch tables up to date with a map: reads the map's tree, compiles it, and computes the
+// changes to send to switches. If the map's mapping feed reports that leaves have moved, only their
+// entries change.
 //
 // Thread: one at a time.
 #pragma once
@@ -21,54 +22,55 @@ namespace espalier::place {
 
 class IndexFollower {
  public:
-  /// `prefix`: as in KeyedReads. `base`: where the addresses of the redirect key begin.
+  /// `prefix`: as in KeyedReads. `base`: the first address of the redirect key.
   IndexFollower(const dataplane::MapKeys& keys, std::string prefix, std::uint64_t base,
                 const dataplane::TableLimits& limits)
       : keys_(keys), prefix_(std::move(prefix)), base_(base), limits_(limits) {}
 
-  /// Entries that are others than after the last call; nothing: the tables are to be told whole.
+  /// Changed entries since the last call; nothing: the tables must be installed whole.
   using Changes = std::optional<std::vector<dataplane::EntryChange>>;
-  /// Reads the tree as it is now; moves that were told before are forgotten. Cost and errors: as
-  /// crawl().
+  /// Reads the current tree; discards moves that were reported before. Cost and errors: as crawl().
   Result<void> read(const tree::MapView& map, RegionSource& source);
-  /// The mapping feed says that a node has moved. Returns false if the tree has another shape now,
-  /// or was not read yet: it is to be read. Cost: constant; linear the first time after compiling.
+  /// Applies a move that the mapping feed reports. Returns false if the tree must be read: it has
+  /// another shape now, or was never read. Cost: constant; linear on the first call after
+  /// compiling.
   bool moved(const MappingChange& change);
-  /// Says what is new since the last call: of a tree that was read since, compiled; else the
-  /// entries of leaves that have moved. `counts`: how often its leaves are read by now, or nothing.
-  /// They are taken up where tables that are made for them send kGain more of all READs to their
-  /// leaves than those made for the counts before, so that tables do not change their shape for
-  /// each small change of the workload. Cost: compile()'s where the tree was read, twice with
-  /// counts; else linear in what has moved. Requires: it was read once.
+  /// Returns what has changed since the last call: compiles the tree if it was read since, else
+  /// returns the entries of moved leaves. `counts`: how often its leaves are read by now, or empty.
+  /// New counts replace the earlier ones if the tables compiled for them send kGain more of all
+  /// READs directly to leaves; so the tables do not change shape for each small change of the
+  /// workload. Cost: compile()'s if the tree was read, twice that with counts; else linear in the
+  /// moves. Requires: the tree was read once.
   [[nodiscard]] Changes changes(LeafCounts counts = {});
   /// Whether changes() would compile.
   [[nodiscard]] bool compiles(const LeafCounts& counts) const {
     return !compiled_ || !counts.empty();
   }
-  /// For whoever compiles the trees of several nodes together: the tree as it was read, and what is
-  /// new where these tables of it take the place of those before. Cost: linear. Requires: it was
-  /// read once.
+  /// For callers that compile the trees of several nodes together. image(): the tree as it was
+  /// read. take(): replaces the tables, and returns what has changed. Cost: linear. Requires: the
+  /// tree was read once.
   [[nodiscard]] dataplane::TreeImage image() const { return tree_->image(prefix_, base_, counts_); }
   Changes take(const dataplane::TreeImage& image, dataplane::IndexTables tables);
-  /// Tables are to be told whole by another redirect key, whose addresses begin at `base`. Cost:
-  /// linear.
+  /// Switches the tables to another redirect key, whose first address is `base`; they must then be
+  /// installed whole. Cost: linear.
   void begin_generation(std::uint32_t redirect, std::uint64_t base);
-  /// What those keys would count, by the tree that was read. Requires: it was read once.
+  /// The counts that these keys would lead to, by the tree that was read. Requires: it was read
+  /// once.
   [[nodiscard]] LeafCounts count(std::span<const std::string> keys) const {
     return tree_->count(keys);
   }
-  /// Both, of the tree as it is now.
+  /// read() and changes().
   Result<Changes> follow(const tree::MapView& map, RegionSource& source, LeafCounts counts = {});
   static constexpr double kGain = 0.02;
-  /// Where the tree has another shape, tables keep theirs as long as that costs fewer READs than so
-  /// many, on average, more than tables of this tree would: entries can be told one by one, and a
-  /// new generation makes all void that a switch has.
+  /// After a change of the tree's shape, tables keep their own shape while they cost on average
+  /// fewer than kLoss READs more than newly compiled ones: then entries can be changed one by one,
+  /// while a new generation invalidates all that a switch has.
   static constexpr double kLoss = 0.05;
 
   [[nodiscard]] const dataplane::MapKeys& keys() const { return keys_; }
-  /// Those of the last call; empty before.
+  /// The tables of the last call; empty before.
   [[nodiscard]] const dataplane::IndexTables& tables() const { return tables_; }
-  /// Nodes of the tree, leaves included, as the last call found it.
+  /// Nodes of the tree, leaves included, at the last compilation.
   [[nodiscard]] std::size_t nodes() const { return nodes_; }
 
  private:
@@ -80,12 +82,12 @@ class IndexFollower {
   std::uint64_t base_;
   const dataplane::TableLimits limits_;
   LeafCounts counts_;
-  dataplane::IndexTables tables_;  // as switches were told
+  dataplane::IndexTables tables_;  // as switches have them
   std::size_t nodes_ = 0;
   std::optional<CrawledTree> tree_;
-  bool compiled_ = false;  // tables_ are of tree_, but for what has moved since
+  bool compiled_ = false;  // tables_ are of tree_, but for moves_
   std::vector<CrawledTree::Move> moves_;
-  // Which entries name an address; empty, or of all.
+  // The entries that name an address; empty, or of all addresses.
   std::unordered_map<std::uint64_t, std::vector<dataplane::EntryPlace>> places_;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables that go on naming where a leaf was are noticed.
+// Tables that keep a moved leaf's old address are detected.
 #include <gtest/gtest.h>
 
 #include "dataplane/planted_dataplane_bugs.hpp"
@@ -8,7 +8,7 @@
 namespace espalier::place {
 namespace {
 
-// Keys that the tables lead astray, once they were told what has moved.
+// Keys that the tables lead astray, after the moves were applied.
 std::uint64_t astray_after_moves() {
   base::Random random(base::seed_from_environment(19));
   FollowedIndex index;

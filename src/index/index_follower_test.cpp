@@ -35,7 +35,7 @@ TEST(IndexFollowing, AnotherShapeIsToBeRead) {
   EXPECT_EQ(index.astray(), 0u);
 }
 
-// What a leaf that was split had is read from the node above it, and nothing else changes.
+// The items of a leaf that was split are read from the node above it, and nothing else changes.
 TEST(IndexFollowing, AFewSplitsAreToldEntryByEntry) {
   FollowedIndex index;
   for (char c = 'a'; c < 'q'; ++c) index.user.put(FollowedIndex::key_of(1500) + c, "value");
@@ -49,7 +49,8 @@ TEST(IndexFollowing, AFewSplitsAreToldEntryByEntry) {
   EXPECT_LT(index.astray(), FollowedIndex::kKeys / 50);
 }
 
-// The feed tells of a leaf that was where another one is by now: that was before the tree was read.
+// The feed reports a leaf at an address where another one is by now: the report is older than the
+// tree.
 TEST(IndexFollowing, AMoveToWhereAnotherLeafIsHasTheTreeReadAnew) {
   FollowedIndex index;
   const std::string key = FollowedIndex::key_of(10);
@@ -67,7 +68,7 @@ TEST(IndexFollowing, AMoveToWhereAnotherLeafIsHasTheTreeReadAnew) {
   EXPECT_TRUE(index.follower.changes()->empty());
 }
 
-// What moves between reading and telling is told, whichever is first.
+// A move between reading and compiling is in the changes, whichever is first.
 TEST(IndexFollowing, CountsCompileTheTreeAsItHasMoved) {
   base::Random random(base::seed_from_environment(18));
   FollowedIndex index;

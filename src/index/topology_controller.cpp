@@ -58,7 +58,7 @@ Result<TopologyController::Round> TopologyController::round() {
   return done;
 }
 
-// Returns whether one of them was read.
+// Returns whether any tree was read.
 Result<bool> TopologyController::read_trees() {
   bool any = false;
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
@@ -76,8 +76,8 @@ Result<bool> TopologyController::read_trees() {
   return any;
 }
 
-// What one tree takes of the room that all share is taken from the others, so either all tables
-// keep their shape or none does. Returns whether they are to be told whole.
+// All trees share the tables' room: room that one tree takes is taken from the others, so all
+// tables keep their shape or none does. Returns whether they must be installed whole.
 Result<bool> TopologyController::compile(std::vector<EntryChange>& changes) {
   std::vector<dataplane::TreeImage> images;
   for (const IndexFollower& follower : followers_) images.push_back(follower.image());
@@ -106,7 +106,7 @@ Result<bool> TopologyController::compile(std::vector<EntryChange>& changes) {
   return true;
 }
 
-// The first tables write the keys that the nodes came with.
+// The first tables write the keys that the nodes opened with.
 Result<void> TopologyController::begin_generation() {
   for (SwitchState& state : states_) state.current = false;
   programs_.clear();
@@ -132,15 +132,15 @@ Result<void> TopologyController::end_generation_before() {
   return {};
 }
 
-// What a switch holds it is asked first: one that began anew has forgotten all. Returns whether it
-// has what was compiled last.
+// First asks the switch what it holds: a restarted one has forgotten all. Returns whether it has
+// the newest tables.
 bool TopologyController::update(std::size_t number, std::span<const EntryChange> changes,
                                 Round& round) {
   SwitchState& state = states_[number];
   TopologySwitch& to = *switches_[number];
   const auto held = to.ask("held", {});
   if (!held) {
-    // While it is out of reach it may go on with what it has.
+    // While out of reach it may go on using its tables.
     state.current = false;
     return false;
   }

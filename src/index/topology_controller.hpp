@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller of all switches of a topology, for a map that lies on several nodes: it follows
-// the trees of all of them, compiles them together, cuts the tables over the switches of the ways
-// (dataplane/way_tables.hpp), and tells each switch its part. How it reaches switches and nodes is
-// the affair of others.
+// Controller of all switches of a topology, for a map that lies on several nodes. It follows the
+// trees of all nodes, compiles them together, cuts the tables over the switches of each path
+// (dataplane/way_tables.hpp), and sends each switch its part. Interfaces below hide how it reaches
+// switches and nodes.
 //
-// A switch that cannot be reached keeps no other from being told; when it is back it gets
-// everything. Where all are to be restarted, they are one by one: the next when every switch has
-// its tables again, so that no more than one of them is without.
+// A switch that cannot be reached does not keep others from being updated; when it is back its
+// tables are installed whole. A restart of all switches is rolling: the next one begins when every
+// switch has its tables again, so at most one is without.
 //
-// What never happens
-// - A switch is told a change of tables that it does not have.
-// - The keys of a generation are made void while a switch that can be reached has tables with them,
-//   or before READs that it has sent on have arrived.
+// Invariants
+// - A switch is never sent a change of tables that it does not have.
+// - The keys of a generation are not revoked while a switch may have tables with them, nor before
+//   READs that it has redirected have arrived.
 //
 // Thread: one at a time.
 #pragma once
@@ -43,14 +43,14 @@ class TopologyNode {
   [[nodiscard]] virtual dataplane::HintTerms hints() const = 0;
   [[nodiscard]] virtual const tree::MapView& view() const = 0;
   [[nodiscard]] virtual RegionSource& source() = 0;
-  /// What has moved since the last call; nothing: that is not known, and the tree is to be read.
+  /// Moves since the last call; nothing: they are not known, and the tree must be read.
   [[nodiscard]] virtual Result<std::optional<std::vector<MappingChange>>> moves() = 0;
-  /// Another redirect key; the one before stays good until end_generations_before().
+  /// Takes another redirect key; the previous one stays valid until end_generations_before().
   virtual Result<void> begin_generation() = 0;
   virtual Result<void> end_generations_before() = 0;
 };
 
-/// One of the switches: asks it as dataplane::SwitchControl is asked.
+/// One of the switches; takes the requests of dataplane::SwitchControl.
 class TopologySwitch {
  public:
   TopologySwitch() = default;
@@ -58,42 +58,42 @@ class TopologySwitch {
   TopologySwitch& operator=(const TopologySwitch&) = delete;
   virtual ~TopologySwitch() = default;
 
-  /// Errors: connection_lost (it does not answer), invalid_argument (it has refused).
+  /// Errors: connection_lost (no reply), invalid_argument (it has refused).
   virtual Result<std::string> ask(std::string_view word, std::string_view body) = 0;
 };
 
 class TopologyController {
  public:
-  /// READs that switches have redirected come to the node within that, or are lost.
+  /// A READ that a switch has redirected reaches the node within this time, or is lost.
   static constexpr std::uint64_t kLateReadsNs = 100'000'000;
 
   /// What a round has done.
   struct Round {
-    bool compiled = false;         // tables of another shape, under a new generation
+    bool compiled = false;         // new tables, under a new generation
     std::size_t changes = 0;       // entries
-    std::size_t installed = 0;     // switches that got everything
-    std::size_t out_of_reach = 0;  // switches that could not be told
+    std::size_t installed = 0;     // switches whose tables were installed whole
+    std::size_t out_of_reach = 0;  // switches that could not be updated
   };
 
-  /// As many nodes as ways, and as many switches as the budget has; all outlive it. `now_ns`: the
-  /// time. Requires: limits_of() takes the budget.
+  /// As many nodes as paths, and as many switches as the budget has; all must outlive it. `now_ns`:
+  /// the time. Requires: limits_of() takes the budget.
   TopologyController(dataplane::TopologyBudget topology, std::vector<TopologyNode*> nodes,
                      std::vector<TopologySwitch*> switches, std::function<std::uint64_t()> now_ns);
 
-  /// Has all that can be reached follow. Errors: those of nodes, of which all must be reached; then
-  /// it is over, and another controller is to be made.
+  /// Updates all reachable switches. Errors: those of nodes, all of which must be reached; after an
+  /// error make another controller.
   Result<Round> round();
-  /// Has `restart` restart each switch, by its number, one by one with the rounds that follow.
+  /// Calls `restart` for each switch, by number, one at a time over the following rounds.
   void restart_all(std::function<void(std::size_t number)> restart);
   [[nodiscard]] bool is_restarting() const { return restart_ != nullptr; }
-  /// Whether every switch has what was compiled last.
+  /// Whether every switch has the newest tables.
   [[nodiscard]] bool all_current() const;
 
  private:
   struct SwitchState {
-    bool current = false;   // it has what was compiled last
-    bool filled = false;    // it may have something of a generation before
-    bool has_none = false;  // of what it was put: its part is empty
+    bool current = false;   // it has the newest tables
+    bool filled = false;    // it may have tables of an earlier generation
+    bool has_none = false;  // its installed part is empty
   };
 
   Result<bool> read_trees();
@@ -113,9 +113,9 @@ class TopologyController {
   std::vector<SwitchState> states_;                 // of each switch
   std::vector<dataplane::SwitchProgram> programs_;  // of all; empty: not made yet
   std::uint32_t generation_ = 0;
-  bool before_ = false;  // the keys of the generation before are good
+  bool before_ = false;  // the previous generation's keys are valid
   std::uint64_t before_ends_ns_ = 0;
-  std::function<void(std::size_t)> restart_;  // null: none is to be restarted
+  std::function<void(std::size_t)> restart_;  // null: no restart is under way
   std::size_t next_restart_ = 0;
 };
 

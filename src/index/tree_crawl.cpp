@@ -14,8 +14,8 @@
 namespace espalier::place {
 namespace {
 
-constexpr std::size_t kAtOnce = 64;  // nodes that are asked for together
-// More than any tree has: what is torn by a change under way leads no deeper.
+constexpr std::size_t kAtOnce = 64;  // nodes per read of the source
+// More than any tree has: bounds the depth after torn reads.
 constexpr std::uint32_t kLevelsMax = 32;
 
 }  // namespace
@@ -44,7 +44,7 @@ class Crawl {
  private:
   using Node = CrawledTree::Node;
 
-  // Reads the next nodes above leaves, and adds their children. Returns behind which it stopped.
+  // Reads the next interior nodes, and adds their children. Returns the index after the last one.
   Result<std::size_t> read_some(std::size_t begin) {
     const std::uint32_t bytes = map_.geometry.node_bytes;
     auto* const images = reinterpret_cast<std::byte*>(images_.data());
@@ -92,7 +92,7 @@ class Crawl {
     return {};
   }
 
-  // The page table is read page by page, as it was when it was first needed.
+  // Reads each page of the page table once, on first use.
   Result<wire::Ref> ref_of(wire::Lid lid) {
     const std::uint64_t named = map_.directory_entry_offset(lid);
     if (named == 0) return wire::Ref{};
@@ -117,11 +117,11 @@ class Crawl {
   std::vector<std::uint64_t> images_;
   CrawledTree tree_;
   std::vector<Node>& nodes_ = tree_.nodes_;
-  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> pages_;  // by who names them
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> pages_;  // by directory entry
 };
 
-// From above, so that each node has only such branches as its numbers reach: keys that tie, and
-// nodes that were read at another moment than those above them, have others.
+// Top down, so that each node has only branches that its range reaches: keys that tie, and nodes
+// that were read at another time than their parents, have others.
 std::vector<CrawledTree::Part> CrawledTree::parts(std::string_view prefix) const {
   std::vector<Part> parts(nodes_.size());
   parts.front() = {true, 0, ~std::uint64_t{0}, {}};
@@ -179,7 +179,7 @@ CrawledTree::Moved CrawledTree::move(wire::Lid lid, wire::Ref ref, Move& move) {
   if (node.level != 0 || !ref) return Moved::shape;
   const auto there = by_offset_.emplace(ref.offset(), known->second).first->second;
   if (there != known->second) return Moved::shape;
-  if (node.ref.offset() == ref.offset()) {  // its buffer was used again, for itself
+  if (node.ref.offset() == ref.offset()) {  // its buffer was reused for the same node
     node.ref = ref;
     return Moved::nothing;
   }

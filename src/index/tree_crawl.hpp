@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a map's tree from above down to the references of its leaves, wherever it lies, and makes
-// of it what the compiler of tables takes. Leaves themselves are not read.
+// Reads a map's tree from the root down to the references of its leaves, through any source of its
+// bytes, and builds the input of the table compiler. It does not read leaves.
 //
-// Nothing holds the tree still meanwhile. What is torn, or has moved before it came, is taken for a
-// node without children: tables are hints, and who follows one looks at what comes.
+// Writers change the tree meanwhile. A node that was torn or has moved before it was read counts as
+// a node without children: tables are hints, and readers that follow a hint check what they read.
 //
 // Thread: one.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace espalier::place {
 
-/// Where the bytes of a region come from.
+/// Source of a region's bytes.
 class RegionSource {
  public:
   struct Want {
@@ -34,11 +34,11 @@ class RegionSource {
   RegionSource(const RegionSource&) = delete;
   RegionSource& operator=(const RegionSource&) = delete;
   virtual ~RegionSource() = default;
-  /// Brings all of these, which lie in the region. Errors: connection_lost.
+  /// Reads all of these, which lie in the region. Errors: connection_lost.
   virtual Result<void> read(std::span<const Want> wanted) = 0;
 };
 
-/// Bytes that are at hand. What the host frees meanwhile may be read: an epoch is to be exposed.
+/// A region in local memory. Requires: the caller exposes an epoch, for memory that the host frees.
 class LocalRegion final : public RegionSource {
  public:
   explicit LocalRegion(const std::byte* memory) : memory_(memory) {}
@@ -48,35 +48,35 @@ class LocalRegion final : public RegionSource {
   const std::byte* memory_;
 };
 
-/// How often leaves were passed, by their LIDs; those that it does not name, never.
+/// How often leaves were read, by LID; leaves that are not in it: never.
 using LeafCounts = std::unordered_map<wire::Lid, std::uint64_t>;
 
-/// What was read of a tree.
+/// The part of a tree that was read.
 class CrawledTree {
  public:
   /// The tree for the compiler. `prefix`: what the numbers of keys leave out. The address of a node
-  /// is `base` and its offset in the region; a leaf counts as passed once more than `counts` says.
-  /// Cost: linear.
+  /// is `base` plus its offset in the region. A leaf's accesses are its count plus one. Cost:
+  /// linear.
   [[nodiscard]] dataplane::TreeImage image(std::string_view prefix, std::uint64_t base,
                                            const LeafCounts& counts = {}) const;
 
-  /// How often each of these keys would pass a leaf, as far as the tree was read. Cost: a search in
-  /// each level of the tree, for each key.
+  /// How often each leaf would be read for these keys, as far as the tree was read. Cost: for each
+  /// key a search in each level of the tree.
   [[nodiscard]] LeafCounts count(std::span<const std::string> keys) const;
 
-  /// A leaf that has moved within the region, from one address to another, `base` left out.
+  /// A leaf that has moved within the region, from one address to another, both without `base`.
   struct Move {
     std::uint64_t from = 0;
     std::uint64_t to = 0;
   };
   enum class Moved : std::uint8_t {
-    nothing,  // it is not of the tree, as far as was read, or is there already
+    nothing,  // not a node of the tree that was read, or there already
     leaf,
-    // The tree is to be read again: the node is none, or not a leaf, or another one is there, for
-    // this is told from before the tree was read.
+    // The tree must be read again: the node is gone, or not a leaf, or another node is there, since
+    // the report is older than the tree.
     shape,
   };
-  /// The mapping feed says where this node is now. Cost: constant; linear the first time.
+  /// Applies a move that the mapping feed reports. Cost: constant; linear the first time.
   Moved move(wire::Lid lid, wire::Ref ref, Move& move);
 
  private:
@@ -85,10 +85,10 @@ class CrawledTree {
     wire::Ref ref;
     wire::Lid lid;
     std::uint32_t level;                  // of the root: kLevelsMax
-    std::vector<std::uint32_t> children;  // places in nodes_; kHere: nowhere now
+    std::vector<std::uint32_t> children;  // indices in nodes_; kHere: none now
     std::vector<std::string> separators;  // ascending
   };
-  // What numbers lead to a node, both ends included, and its branches among them.
+  // The range of numbers that lead to a node, both ends included, and its branches among them.
   struct Part {
     bool reached = false;
     std::uint64_t first = 0;
@@ -99,16 +99,16 @@ class CrawledTree {
   [[nodiscard]] static dataplane::Branches clipped(const Node& node, const Part& part,
                                                    std::string_view prefix);
 
-  // In the order in which they were met: children stand behind their parents.
+  // In the order of discovery: children stand after their parents.
   std::vector<Node> nodes_;
-  // Empty, or of all of them.
+  // Empty, or of all nodes.
   std::unordered_map<wire::Lid, std::uint32_t> by_lid_;
   std::unordered_map<std::uint64_t, std::uint32_t> by_offset_;
 };
 
-/// Reads the tree as it is now. Cost: the bytes of all interior nodes and of the page table; a
-/// round trip for 64 nodes. Errors: those of the source; contended (there is no root now); corrupt
-/// (more nodes than fit).
+/// Reads the current tree. Cost: the bytes of all interior nodes and of the page table; a round
+/// trip per 64 nodes. Errors: those of the source; contended (there is no root now); corrupt (more
+/// nodes than fit).
 [[nodiscard]] Result<CrawledTree> crawl(const tree::MapView& map, RegionSource& source);
 
 }  // namespace espalier::place

@@ -34,7 +34,7 @@ class CrawlTest : public ::testing::Test {
     if (!tree) return std::unexpected(tree.error());
     return tree->image(prefix, kBase);
   }
-  /// The leaf of a key, as the host finds it.
+  /// The leaf of a key, found by the host.
   std::uint64_t leaf_of(const std::string& key) {
     return kBase + leaf_offset_of(*map_, context_, key);
   }
@@ -60,7 +60,7 @@ TEST_F(CrawlTest, TablesOfTheWholeTreeLeadToTheLeavesThatTheHostFinds) {
   }
 }
 
-// Keys that are alike in all 8 bytes that a number has stay above their leaves.
+// Keys that agree in all 8 bytes of their numbers stay above their leaves.
 TEST_F(CrawlTest, KeysThatTieMakeTablesThatCanBeChecked) {
   make({.node_bytes = 512, .log_bytes = 64});
   base::Random random(base::seed_from_environment(11));
@@ -85,7 +85,7 @@ TEST_F(CrawlTest, AnEmptyMapIsALeaf) {
   EXPECT_EQ(tree->address(tree->root()), leaf_of("any"));
 }
 
-/// Bytes of a region that are others than they should be, at random.
+/// A region with randomly wrong bytes.
 class LyingRegion final : public RegionSource {
  public:
   LyingRegion(const std::byte* memory, std::uint64_t bytes, std::uint64_t seed, double share)
@@ -98,7 +98,7 @@ class LyingRegion final : public RegionSource {
       for (int i = 0; i < 8; ++i) {
         want.into[random_.below(want.into.size())] = static_cast<std::byte>(random_());
       }
-      if (random_.chance(1.0 / 4)) {  // of another node, or of none
+      if (random_.chance(1.0 / 4)) {  // of another node, or no node
         const std::uint64_t other = random_.below((bytes_ - want.into.size()) / 512) * 512;
         std::memcpy(want.into.data(), memory_ + other, want.into.size());
       }

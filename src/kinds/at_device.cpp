@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where kinds are registered that have handlers of their own for devices, or read at the host.
+// Registers the kinds that have handlers of their own for devices, or a reader of the host.
 #include "kinds/at_device.hpp"
 
 #include "kinds/hash/device/hashes_at_device.hpp"

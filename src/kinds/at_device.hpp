@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does for calls of the node's own kinds. Beside kinds.cpp, and not in it: a node is
-// linked without what a device needs.
+// Registers what a device does for calls of the node's own kinds. Apart from kinds.cpp, because a
+// node is linked without what a device needs.
 #pragma once
 
 #include <memory>
@@ -14,12 +14,12 @@
 
 namespace espalier::device {
 
-/// What gives the calls of the node's kind of this name their handlers at a device; null: none of
-/// its rows needs one.
+/// The function that gives the calls of the node's kind of this name their handlers at a device;
+/// null: none of its calls needs one.
 [[nodiscard]] decltype(offload::Kind::serve_at_device) served_at_device(std::string_view kind);
 
-/// What the node's kinds keep with the link of one more scheduler to the host, by whose parts their
-/// executors find it. Requires: `parts` are those of a device's node and outlive no link.
+/// Makes what the node's kinds keep for one more scheduler's link to the host; their executors find
+/// it by these parts. Requires: `parts` are those of a device's node and outlive no link.
 [[nodiscard]] std::vector<std::unique_ptr<HostPart>> make_host_parts(
     offload::TypedSlots<offload::NodePart>& parts, const HostOptions& options);
 

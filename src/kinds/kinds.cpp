@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a node's kinds are registered: whoever adds one adds its line here.
+// Registers a node's kinds: a new one adds its line here.
 #include "engine/own_calls.hpp"
 #include "kinds/embedding/offload/embedding_offloads.hpp"
 #include "kinds/embedding/offload/model_offloads.hpp"

@@ -35,7 +35,8 @@ Result<ClockMember> ClockGroups::join(std::string_view name, std::optional<Durab
   return ClockMember(*this, *group, *clock);
 }
 
-// The one of this name, else one that no object has, else one more. The lock is held.
+// The group of this name, else one without objects, else a new one; null if there are kGroupsMax.
+// Requires: the lock.
 ClockGroup* ClockGroups::find(std::string_view name) {
   if (name.empty()) return &unnamed_;
   ClockGroup* left = nullptr;
@@ -50,7 +51,7 @@ ClockGroup* ClockGroups::find(std::string_view name) {
   return groups_.emplace_back(std::make_unique<ClockGroup>()).get();
 }
 
-// No reclaiming comes back here: what it frees are no objects.
+// Reclaiming never re-enters this class: it frees buffers, not objects.
 Result<std::unique_ptr<memory::SharedClock>> ClockGroups::make_clock() {
   buffers_.reserve(buffers_.size() + 1);
   const auto buffer = pool_.allocate_or_reclaim(kClass);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of a store's objects, each with a clock that its objects share, so that one
-// transaction may write several of them (docs/design/transactions.md).
+// Groups of a store's objects. The objects of a group share a clock, so one transaction may write
+// several of them (docs/design/transactions.md).
 //
-// Of a group those objects whose writes a crash may lose, while it keeps those of others, have a
-// clock of their own: their versions come again, so they are none of the others'.
+// Objects of durability `none` have a clock of their own in their group: a crash loses their writes
+// but keeps those of the others, and then their versions are issued a second time.
 //
 // Invariants
-// 1. A clock's buffer is never given back: whoever has read an object's header may read the words
-//    that it names for as long as it may read the region.
-// 2. A clock only goes on. One that no object has any more may be that of another group: for who
-//    still has an object that was dropped, that is one clock more than it asks for.
+// 1. A clock's buffer is never freed: a reader that has read an object's header may read the words
+//    that the header names for as long as it may read the region.
+// 2. A clock only advances. The clock of a group without objects passes to the next new group. A
+//    holder of a dropped object may still advance it; that only skips versions.
 //
 // Thread: any.
 #pragma once
@@ -36,37 +36,37 @@ class BufferPool;
 
 namespace espalier::store {
 
-/// Objects that name one name.
+/// The objects that were made with one group name.
 struct ClockGroup {
   std::string name;
   std::uint32_t members = 0;
-  std::array<std::unique_ptr<memory::SharedClock>, 2> clocks{};  // of the kept, of the others
+  std::array<std::unique_ptr<memory::SharedClock>, 2> clocks{};  // durable; `none`
 };
 
 class ClockGroups {
  public:
-  /// Groups that have names, of a store, at a time.
+  /// Named groups of a store at any one time.
   static constexpr std::size_t kGroupsMax = 64;
 
-  /// The pool outlives it.
+  /// The pool must outlive it.
   explicit ClockGroups(memory::BufferPool& pool) : pool_(pool) {}
   ClockGroups(const ClockGroups&) = delete;
   ClockGroups& operator=(const ClockGroups&) = delete;
 
-  /// From now on objects that name no group are of one, too.
+  /// From now on objects that name no group share a group, too.
   void share() { shares_unnamed_ = true; }
 
-  /// Puts an object that keeps versions into the group of this name; an empty one: into the group
-  /// of those that name none, where there is that. `own`: what was promised of it alone.
-  /// Errors: too_many_participants (kGroupsMax groups have objects), out_of_memory;
-  /// std::bad_alloc. Requires: the caller may reclaim memory (BufferPool::allocate_or_reclaim).
+  /// Adds an object that keeps versions to the group `name`. An empty name means the unnamed group
+  /// after share(), and no group before. `own`: the durability of this object alone, if it has one.
+  /// Errors: too_many_participants (kGroupsMax groups have objects), out_of_memory; std::bad_alloc.
+  /// Requires: the caller may reclaim memory (BufferPool::allocate_or_reclaim).
   Result<ClockMember> join(std::string_view name, std::optional<Durability> own);
 
   /// Whether objects may share a clock.
   [[nodiscard]] bool any() const;
-  /// Groups with names that have objects.
+  /// Named groups that have objects.
   [[nodiscard]] std::size_t size() const;
-  /// Buffers of all clocks that there ever were, of kClass.
+  /// The buffers of all clocks made so far; each has the size class kClass.
   [[nodiscard]] std::vector<std::uint64_t> buffers() const;
   static constexpr memory::SizeClass kClass = memory::table_class_of(sizeof(wire::GroupClock));
 
@@ -78,7 +78,7 @@ class ClockGroups {
   memory::BufferPool& pool_;
   bool shares_unnamed_ = false;
   mutable std::mutex mutex_;                         // guards all below
-  ClockGroup unnamed_{};                             // of those that name none
+  ClockGroup unnamed_{};                             // of objects that name no group
   std::vector<std::unique_ptr<ClockGroup>> groups_;  // kGroupsMax at most, in use or not
   std::vector<std::uint64_t> buffers_;
 };

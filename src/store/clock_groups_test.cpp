@@ -58,7 +58,7 @@ TEST_F(ClockGroupsTest, ThoseThatNameNoneShareOneOnlyWhereTheStoreDoes) {
   EXPECT_NE(join("a").clock(), one.clock());
 }
 
-// Versions of these come again after a crash.
+// A crash makes the node issue their versions again.
 TEST_F(ClockGroupsTest, ObjectsThatACrashMayLoseHaveAClockOfTheirOwn) {
   const auto kept = join("a");
   const auto lost = join("a", Durability::none);
@@ -105,7 +105,7 @@ TEST_F(ClockGroupsTest, ThereAre64GroupsAndARefusalSaysSo) {
   EXPECT_EQ(groups_.size(), ClockGroups::kGroupsMax);
 }
 
-// Who still has an object that was dropped may go on taking versions.
+// A holder of a dropped object may go on taking versions.
 TEST_F(ClockGroupsTest, AGroupThatNoObjectIsOfGivesItsClockToTheNextWhichGoesOn) {
   auto dropped = join("a");
   memory::VersionClock& clock = dropped.clock()->clock();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object's place in a group of objects that share a clock (store/clock_groups.hpp).
+// An object's membership in a group of objects that share a clock (store/clock_groups.hpp).
 //
-// Thread: any, but leave() once.
+// Thread: any; leave() is called by one thread.
 #pragma once
 
 #include <utility>
@@ -15,7 +15,7 @@ namespace espalier::store {
 class ClockGroups;
 struct ClockGroup;
 
-/// One that is none: the object has a clock of its own.
+/// A default one is no membership: the object has a clock of its own.
 class ClockMember {
  public:
   ClockMember() = default;
@@ -26,9 +26,9 @@ class ClockMember {
   ClockMember& operator=(ClockMember&&) = delete;
   ~ClockMember() { leave(); }
 
-  /// Null: it is in no group.
+  /// Null: no membership.
   [[nodiscard]] memory::SharedClock* clock() const { return clock_; }
-  /// The object is no more of the group. Its clock stays, for who still has the object.
+  /// Ends the membership. The clock stays valid for holders of the object.
   void leave() noexcept;
 
  private:

@@ -39,13 +39,13 @@ std::unique_ptr<StoredObject> DroppedObjects::take_free() {
   return std::unique_ptr<StoredObject>(std::exchange(first_, first_->waiting_.next));
 }
 
-// Each is given back after the lock, for that may take long.
+// Each object is freed outside the lock, since that may take long.
 void DroppedObjects::collect() noexcept {
   while (take_free() != nullptr) {
   }
 }
 
-// What was given back of it waits no more. Its stamp is below those of all that wait.
+// Counts out what was freed of the object. Its stamp is below those of all waiting objects.
 void DroppedObjects::put_back(std::unique_ptr<StoredObject> object) {
   const std::lock_guard lock(mutex_);
   StoredObject::Waiting& waiting = object->waiting_;

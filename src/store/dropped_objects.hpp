@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that were dropped and that the host holds no longer, until no reader elsewhere can be
-// reading them (DESIGN §2.1 rule 5, §2.2 rule 9).
+// Deferred reclamation of dropped objects: keeps an object that was dropped and that no thread of
+// the host holds, until no remote reader can be reading it (DESIGN §2.1 rule 5, §2.2 rule 9).
 //
 //     drop: superseded = 0      last handle gone: stamped          every lease is newer
 //   -------------------------> ------------------------> waiting ----------------------> freed
 //
-// Threads of the host hold the object itself while they read it, so their epochs do not matter
-// here; leases do. A lease that was granted or renewed after the stamp begins its walks after the
-// object's header said that it is gone.
+// A thread of the host holds the object itself while it reads, so only leases are compared with the
+// stamp, not the host's epochs. A walk under a lease that was granted or renewed after the stamp
+// begins after the object's header was marked as dropped.
 //
 // Thread: any.
 #pragma once
@@ -26,34 +26,35 @@ namespace espalier::store {
 class DroppedObjects {
  public:
   DroppedObjects(base::EpochTable epochs, const base::LeaseTable& leases);
-  /// Frees all that wait. Requires: no lease is held.
+  /// Frees all waiting objects. Requires: no lease is held.
   ~DroppedObjects();
   DroppedObjects(const DroppedObjects&) = delete;
   DroppedObjects& operator=(const DroppedObjects&) = delete;
 
-  /// Takes a dropped object that no thread of the host holds, and frees it if no lease holds it
-  /// back; not where others free in steps. Requires: is_dropped().
+  /// Takes a dropped object that no thread of the host holds. Frees it immediately if no lease
+  /// holds it back, unless free_in_steps() is on. Requires: is_dropped().
   void add(std::unique_ptr<StoredObject> object) noexcept;
-  /// Frees those that no lease holds back any more. Cost: that of giving back all their buffers.
+  /// Frees all objects that no lease holds back any more. Cost: returns all their buffers to the
+  /// pool.
   void collect() noexcept;
-  /// From now on (or no more), others call collect_some() where due() says so.
+  /// While on, add() frees nothing: another thread calls collect_some() when due() returns true.
   void free_in_steps(bool in_steps) { in_steps_.store(in_steps, std::memory_order_relaxed); }
-  /// Does so many steps of that, each of bounded work (StoredObject::free_some), at the one that
-  /// has waited longest. Returns whether there is more.
+  /// Does up to `steps` steps of bounded work (StoredObject::free_some) on the oldest waiting
+  /// object. Returns whether there is more.
   [[nodiscard]] bool collect_some(std::uint32_t steps) noexcept;
-  /// Whether collect() would free one.
+  /// Whether collect() would free an object.
   [[nodiscard]] bool due() const;
 
-  /// Bytes of buffers that wait.
+  /// Bytes of waiting buffers.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_held_since(0); }
-  /// Of these, what a lease of this epoch holds back.
+  /// Those of them that a lease of this epoch holds back.
   [[nodiscard]] std::uint64_t bytes_held_since(std::uint64_t epoch) const;
   [[nodiscard]] std::size_t size() const;
-  /// Of the object that has waited longest; 0: none waits.
+  /// Stamp of the oldest waiting object; 0: none waits.
   [[nodiscard]] std::uint64_t oldest_stamp() const;
 
  private:
-  /// The one that has waited longest, if no lease holds it back.
+  /// Removes and returns the oldest waiting object, if no lease holds it back.
   [[nodiscard]] std::unique_ptr<StoredObject> take_free();
 
   void put_back(std::unique_ptr<StoredObject> object);
@@ -61,8 +62,8 @@ class DroppedObjects {
   base::EpochTable epochs_;
   std::atomic<bool> in_steps_{false};
   const base::LeaseTable* leases_;
-  mutable std::mutex mutex_;  // guards the rest, and what objects here have in `waiting_`
-  // Those that wait, linked; stamps ascend.
+  mutable std::mutex mutex_;  // guards the rest, and `waiting_` of the objects here
+  // The waiting objects, linked; stamps ascend.
   StoredObject* first_ = nullptr;
   StoredObject* last_ = nullptr;
 };

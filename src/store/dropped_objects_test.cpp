@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects of no kind that there is, dropped: when each is freed, in which order, and what it is
-// said to take until then.
+// Dropped objects of a fake kind: when each is freed, in which order, and the bytes it is reported
+// to hold until then.
 #include "store/dropped_objects.hpp"
 
 #include <gtest/gtest.h>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t kStepBytes = 10;
 
-/// An object that takes so many steps to free, and writes its name down when it is gone.
+/// An object that takes `steps` steps to free, and records its name when it is destroyed.
 class FakeObject : public StoredObject {
  public:
   FakeObject(std::string name, std::uint32_t steps, std::vector<std::string>& gone)

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether what is written to a store must be durable before others see it: then no object can be
-// made in it of which readers see what a crash can lose, whoever makes it; but one of which it is
-// said that a crash may lose it.
+// Durability of a store and of the objects made in it. In a store whose writes must be durable
+// before readers see them, every object promises that, unless it is made with durability `none`.
 #pragma once
 
 #include <optional>
@@ -19,15 +18,15 @@ namespace espalier::tree {
   return redo != nullptr && redo->mark().is_of_records();
 }
 
-/// The same of an object that is made with this.
+/// Whether writes to an object made with `own` must be durable before readers see them.
 [[nodiscard]] inline bool must_be_durable(const catalog::Catalog& catalog,
                                           std::optional<Durability> own) {
   return own != Durability::none && must_be_durable(catalog);
 }
 
-/// What an object of this store can be made with; nothing: what the store promises of all.
-/// Errors: unsupported (it is asked to be durable, in a store that is not; to be less so than its
-/// store's other objects, in a member of a chain).
+/// The durability to make an object with, if it is to differ from the store's; nothing: the store's
+/// promise. Errors: unsupported (durability asked for in a store without it; less than the store's
+/// in a member of a chain).
 [[nodiscard]] inline Result<std::optional<Durability>> agreed_durability(
     const catalog::Catalog& catalog, std::optional<Durability> asked) {
   if (!must_be_durable(catalog)) {

@@ -42,7 +42,7 @@ ClientRecord fact_of(std::uint64_t client, ClientFact fact) {
   return record;
 }
 
-// What a record says of the client itself.
+// The record of the client itself.
 ClientRecord known_record(const ClientNumbers& client) {
   ClientRecord record = fact_of(client.id, ClientFact::known);
   record.acknowledged = client.acknowledged;
@@ -70,7 +70,7 @@ Result<std::uint64_t> draw_client() {
 
 }  // namespace
 
-// Whether it has failed is asked first: what was released before that counts.
+// Reads `failed` first: what was released before the failure counts.
 KeptAnswer::Release KeptAnswer::release(catalog::RedoSink* sink) const {
   if (sink != nullptr && sequence != 0) {
     const bool failed = sink->mark().failed();
@@ -93,7 +93,7 @@ void ClientNumbers::count(std::size_t more, std::size_t less) noexcept {
   }
 }
 
-// One that runs stays: its turn ends it.
+// A running number stays: its turn erases it.
 void ClientNumbers::acknowledge(std::uint64_t up_to) noexcept {
   if (up_to <= acknowledged) return;
   acknowledged = up_to;
@@ -120,7 +120,7 @@ ClientTurn::~ClientTurn() {
   client_->ended.notify_all();
 }
 
-// Others may be told the same at a time: then there are some answers more than the bounds say.
+// Not a reservation: concurrent turns may all get true, and then a few answers exceed the bound.
 bool ClientTurn::may_keep(std::size_t bytes) const {
   return bytes <= catalog::kClientBytesMax &&
          client_->of_principal->bytes.load() + bytes <= NumberedClients::kBytesOfPrincipalMax &&
@@ -179,7 +179,7 @@ void NumberedClients::take_away(const ClientNumbers& client) noexcept {
   const auto of = principals_.find(client.principal);
   ESPALIER_ASSERT(of != principals_.end());
   if (--of->second.clients == 0) principals_.erase(of);
-  clients_.erase(client.id);  // last: it may be the last who holds it
+  clients_.erase(client.id);  // last: this may destroy the client
 }
 
 Result<std::uint64_t> NumberedClients::forget_one(ClientNumbers& client, catalog::RedoSink* sink) {
@@ -196,7 +196,7 @@ Result<std::uint64_t> NumberedClients::forget_one(ClientNumbers& client, catalog
   return sequence;
 }
 
-// Those whose programs keep their ids last.
+// Prefers clients whose programs do not keep their ids.
 std::shared_ptr<ClientNumbers> NumberedClients::least_heard(std::string_view principal) const {
   std::shared_ptr<ClientNumbers> least;
   for (const auto& [id, client] : clients_) {
@@ -234,7 +234,7 @@ Result<std::uint64_t> NumberedClients::make(std::string_view principal, bool kep
   auto id = draw_client();
   while (id && clients_.contains(*id)) id = draw_client();
   if (!id) return id;
-  // There is room for both records before another client is forgotten.
+  // Both records have room before another client is evicted.
   ClientRecord known = fact_of(*id, ClientFact::known);
   known.version = kept ? 1 : 0;
   auto room = reserve_fact(sink, known, principal);
@@ -305,7 +305,7 @@ Result<NumberedClients::Begun> NumberedClients::begin_waiting(const RequestNumbe
 
 // --- records -------------------------------------------------------------------------------------
 
-// What was acknowledged meanwhile, in a record of another number, stays so.
+// A higher acknowledgement from the record of another number stays.
 void NumberedClients::apply_number(const catalog::ClientRedo& redo) {
   const std::shared_ptr<ClientNumbers> client = find(redo.fields.client);
   if (client == nullptr || planted(Bug::numbers_not_recovered)) return;
@@ -341,7 +341,7 @@ Result<void> NumberedClients::apply_redo(std::string_view record) {
     take_away(*held);
     return {};
   }
-  // Of more than may be some are forgotten by a record behind: a copy was made meanwhile.
+  // Beyond the bounds, a later record forgets some: a copy was made meanwhile.
   const std::shared_ptr<ClientNumbers> client =
       at != clients_.end() ? at->second
                            : add(redo->fields.client, redo->bytes, redo->fields.version != 0);
@@ -350,8 +350,8 @@ Result<void> NumberedClients::apply_redo(std::string_view record) {
   return {};
 }
 
-// Of one client: what is recorded of it from now on is applied over this. Numbers that run, and
-// those that were refused, have no records.
+// Copies one client; later records of it are applied over the copy. Running and refused numbers
+// have no records.
 bool NumberedClients::copy_some(Place& place, const AddRecord& add_record) const {
   std::shared_ptr<ClientNumbers> client;
   {

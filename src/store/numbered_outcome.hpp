@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a transaction that has a number comes to, on its way into the record and to whoever asks for
-// the number again (store/numbered_clients.hpp).
+// The outcome of a numbered transaction, on its way into the log record and to repeats of the
+// number (store/numbered_clients.hpp).
 //
-// Room for the record is asked for before anything is locked, when nobody knows how long the answer
-// will be. So it is guessed; one that is longer, and is to be kept, has another round with more.
+// Room for the record is reserved before any lock is taken, when the answer's length is not known.
+// So the length is guessed; a longer answer that is to be kept takes another round with more room.
 //
 // Thread: that of the transaction.
 #pragma once
@@ -26,20 +26,20 @@ namespace espalier::store {
 
 class NumberedOutcome {
  public:
-  /// Null: it has no number, and nothing is kept.
+  /// Null: the transaction has no number, and nothing is kept.
   explicit NumberedOutcome(ClientTurn* turn) : turn_(turn) {}
 
   explicit operator bool() const { return turn_ != nullptr; }
-  /// It reads so many keys.
+  /// Sets how many keys the transaction reads.
   void expect(std::size_t gets) {
     room_ = gets == 0 ? 0 : std::min(kGuess + kGuessEach * gets, catalog::kClientBytesMax);
   }
-  /// What it takes of the transaction's record.
+  /// Its bytes in the transaction's record.
   [[nodiscard]] std::size_t record_bytes() const {
     return turn_ == nullptr ? 0 : catalog::client_record_bytes(room_);
   }
-  /// Takes what is answered. False: it is to have more room in the record first.
-  /// Errors: std::bad_alloc.
+  /// Takes the answer. Returns false if the record must first have more room. Errors:
+  /// std::bad_alloc.
   [[nodiscard]] bool take(const std::string& answer) {
     is_whole_ = turn_->may_keep(answer.size());
     if (!is_whole_) {
@@ -53,25 +53,26 @@ class NumberedOutcome {
     answer_ = answer;
     return true;
   }
-  /// Writes what it comes to into its part of the transaction's record, which is zeros.
+  /// Writes the outcome into its part of the transaction's record, which is zeros.
   void write(std::span<std::byte> to, std::uint64_t version) const {
     catalog::write_client_record(to, record(fact(), version), answer_);
   }
-  /// It is done: `hand_over` as of ClientTurn::keep().
+  /// Completes the number; `hand_over` as of ClientTurn::keep().
   template <class HandOver>
   std::uint64_t keep(const std::shared_ptr<catalog::Object>& object, std::uint64_t version,
                      const HandOver& hand_over) noexcept {
     return keep(fact(), object, version, version, hand_over);
   }
 
-  /// What has written nothing, in a record of its own: a condition failed, or it was to read alone.
+  /// A transaction that wrote nothing, kept in a record of its own: a condition failed, or it only
+  /// reads.
   struct Unwritten {
     const std::shared_ptr<catalog::Object>& object;
     std::uint64_t wait_for = 0;
     const std::uint32_t* failed_step = nullptr;
     const std::string& answer;
   };
-  /// Returns the record's sequence; 0: none is made. Errors: those of the sink, and nothing is
+  /// Returns the record's sequence; 0: none is made. Errors: those of the sink, and then nothing is
   /// kept; std::bad_alloc.
   Result<std::uint64_t> keep_unwritten(const Unwritten& one);
 

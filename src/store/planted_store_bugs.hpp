@@ -13,22 +13,22 @@ namespace espalier::store {
 enum class Bug : std::uint8_t {
   none,
   one_object_first,       // one object of two is visible before the other
-  checked_unlocked,       // conditions are looked at before the keys are locked
+  checked_unlocked,       // conditions are checked before the keys are locked
   order_of_steps,         // objects are locked in the order in which the transaction names them
-  numbers_not_recovered,  // what a client's numbers have come to is gone with the process
-  unknown_client_runs,    // a request of a client that is not known is run
+  numbers_not_recovered,  // outcomes of numbers do not survive the process
+  unknown_client_runs,    // a request of an unknown client runs
 };
 
 using base::planted;
 
-/// Steps between which another thread may do anything: a test does it there.
+/// Points between two steps, at which a test lets another thread act.
 enum class Moment : std::uint8_t {
-  checked,         // of a transaction whose conditions held, by checked_unlocked
-  half_published,  // one object of two, by one_object_first
+  checked,         // after the conditions held, under checked_unlocked
+  half_published,  // one object of two is visible, under one_object_first
 };
 
 #if defined(ESPALIER_PLANTED_BUGS)
-/// What a test wants to happen when this thread reaches a moment. Not called within itself.
+/// What this thread calls at such a point; not reentrant.
 inline thread_local std::function<void(Moment)> on_moment;
 inline void reached(Moment moment) {
   if (!on_moment) return;

@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::uint32_t kLeasedAttempts = 16;  // at least, while others hold memory
 constexpr std::uint32_t kEraseAttempts = 64;
-// Attempts that an erase has at least while readers hold memory: on a busy machine a second is few.
+// Least attempts of an erase while readers hold memory: on a busy machine a second is few of them.
 constexpr std::uint32_t kEraseAttemptsMax = 256;
 constexpr std::uint64_t kEraseNs = 1'000'000'000;
-constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // then leases are ended for it
+constexpr std::uint64_t kEraseClaimsNs = 100'000'000;  // after that, leases are ended for it
 
 }  // namespace
 
-// What others have let go of since the last attempt is found by the next.
+// The next attempt finds what others have let go of since the last one.
 bool may_try_again(const StoreCore& store, StarvedWrite& write) {
   const bool held = std::exchange(write.others_held, store.others_hold_memory());
   if (write.attempts < kAttemptsAtOnce) return true;
@@ -33,8 +33,8 @@ bool may_try_again(const StoreCore& store, StarvedWrite& write) {
 }
 
 void make_room(StoreCore& store, memory::BufferCache& cache, const StarvedWrite& write) {
-  // Readers that are there have renewed by now. Whoever still holds what earlier erases have freed
-  // may do so for ever, below what leases may hold: a slow scan, say.
+  // Live readers have renewed by now. A reader that still holds what earlier erases freed, below
+  // the bound of what leases may hold, may do so for ever: a slow scan, say.
   const bool claims = write.erases && write.attempts > kAttemptsAtOnce &&
                       base::monotonic_ns() - write.since_ns > kEraseClaimsNs &&
                       store.leases_hold_memory();

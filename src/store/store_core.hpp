@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the objects of one store share, whatever their kinds.
+// The state that all objects of one store share, whatever their kinds: the region, its allocator,
+// clocks, epochs, leases, reclamation and the catalogue.
 //
-// Locks, in the order in which they may be taken:
+// Lock order:
 //   catalogue -> parts of kinds -> stored objects, reclaimer -> what objects keep in reserve ->
 //   pool
 #pragma once
@@ -28,53 +29,53 @@ class ClockGroups;
 
 namespace espalier::tree {
 
-/// What the objects of one store share.
 struct StoreCore {
-  /// The epoch table goes into the region's first extent.
+  /// Places the epoch table into the region's first extent.
   StoreCore(memory::Region region_in, std::uint32_t participants_max);
   ~StoreCore();
   StoreCore(const StoreCore&) = delete;
   StoreCore& operator=(const StoreCore&) = delete;
 
-  /// Whether leases keep memory that would be free without them. It is theirs for a bounded time:
-  /// each is renewed, or lost, or ended when leases hold too much.
+  /// Whether leases hold back memory that would be free without them. They do so for a bounded
+  /// time: each is renewed or lost, or is ended when leases hold too much.
   [[nodiscard]] bool leases_hold_memory() const {
     return reclaimer.waits_for_leases() || dropped.size() != 0;
   }
-  /// Whether a write that finds no memory should try again: some will be free, for leases end,
-  /// snapshots expire, and what is pinned is soon copied.
+  /// Whether a write that finds no memory should try again: leases end, snapshots expire, and
+  /// pinned memory is soon copied.
   [[nodiscard]] bool others_hold_memory() const {
     return leases_hold_memory() || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
   }
 
-  /// Whether there may be no room for a buffer. Where there is for the longest, what a write has
-  /// not found is no memory of the store's: the heap has failed it.
+  /// Whether there may be no room for a buffer of the largest class. If there is room, a write that
+  /// found no memory lacked heap memory.
   [[nodiscard]] bool is_full() const {
     return region.taken_bytes() + memory::kBufferBytesMax > region.limit_bytes();
   }
 
-  /// Frees what waits and can be freed; where that is nothing, or `insists`, for it was not enough
-  /// before, kinds give back what they have in reserve, then the oldest snapshots expire. Whether
-  /// anything was freed, or some will be. Cost: a heavy barrier or two, and what kinds say of
-  /// StorePart::give_back. Requires: no lock is held but the catalogue's or a map's structure lock.
+  /// Frees waiting memory that can be freed. In a full store, if that is none or if `insists` (an
+  /// earlier call was not enough), kinds give back reserves, then the oldest snapshots expire.
+  /// Returns whether anything was freed, or some will be. Cost: a heavy barrier or two, and what
+  /// kinds say of StorePart::give_back. Requires: no lock is held but the catalogue's or a map's
+  /// structure lock.
   bool free_some(memory::BufferCache& cache, bool insists);
 
   memory::Region region;
   memory::BufferPool pool;
-  /// Of objects that share a clock, whose words lie in the region. Never null.
+  /// Clocks of objects that share one; their words lie in the region. Never null.
   const std::unique_ptr<store::ClockGroups> groups;
   base::EpochTable epochs;
-  base::LeaseTable leases;     // of readers elsewhere
-  base::EpochPins epoch_pins;  // of what is copied after its walk has ended
+  base::LeaseTable leases;     // of remote readers
+  base::EpochPins epoch_pins;  // of values that are copied after their walk has ended
   memory::Reclaimer reclaimer;
-  store::StoredObjects objects;  // that wait for leases when they are dropped
-  store::StoreParts parts;  // of kinds: before what is dropped, which uses them until it is freed
+  store::StoredObjects objects;  // those that wait for leases when dropped
+  store::StoreParts parts;       // of kinds; outlives `dropped`, which uses it
   store::DroppedObjects dropped;
-  catalog::Catalog catalog;  // last, for what it holds gives memory back to the others
+  catalog::Catalog catalog;  // last: its objects return memory to the others
 };
 
-/// How long a write that finds no memory waits for what leases hold (two renewals, and a sweep), or
-/// for readers of snapshots that have expired.
+/// How long a write that finds no memory waits for leases (two renewals, and a sweep) or for
+/// readers of expired snapshots.
 inline constexpr std::uint64_t kLeasedTimeoutNs =
     2 * base::LeaseTerms{}.renew_every_ns + 20'000'000;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kinds keep once for all their objects of a store: each is found by its type, and made when
-// it is first asked for.
+// State that a kind keeps once per store, shared by all its objects there. A part is found by its
+// type, and made on first use.
 //
 // Thread: any.
 #pragma once
@@ -17,7 +17,7 @@ class BufferCache;
 
 namespace espalier::store {
 
-/// It outlives the objects of its kind, those that were dropped and wait included.
+/// Outlives the objects of its kind, dropped and waiting ones included.
 class StorePart {
  public:
   StorePart() = default;
@@ -25,20 +25,22 @@ class StorePart {
   StorePart(const StorePart&) = delete;
   StorePart& operator=(const StorePart&) = delete;
 
-  /// Gives back memory that its objects have in reserve. Returns whether they have less now.
-  /// Requires: no lock is held but the catalogue's or a map's structure lock.
+  /// Returns reserved memory of its objects to `cache`. Returns whether it returned any. Requires:
+  /// no lock is held but the catalogue's or a map's structure lock.
   virtual bool give_back(memory::BufferCache&) noexcept { return false; }
 };
 
 class StoreParts {
  public:
-  /// What is there, or made of these. Errors: std::bad_alloc, and what making it throws.
+  /// The part of type P, made of `arguments` if there is none. Errors: std::bad_alloc, and what P's
+  /// constructor throws.
   template <std::derived_from<StorePart> P, class... Arguments>
   [[nodiscard]] P& of(Arguments&&... arguments) {
     const std::lock_guard lock(mutex_);
     return parts_.template of<P>(std::forward<Arguments>(arguments)...);
   }
-  /// Has all give back what they can. Returns whether any did. Requires: as StorePart::give_back.
+  /// Calls give_back() of each part. Returns whether any returned memory. Requires: as
+  /// StorePart::give_back.
   bool give_back(memory::BufferCache& cache) noexcept {
     const std::lock_guard lock(mutex_);
     bool any = false;
@@ -47,7 +49,7 @@ class StoreParts {
   }
 
  private:
-  std::mutex mutex_;  // guards the list, and is held while parts give back
+  std::mutex mutex_;  // guards the list, and is held during give_back()
   base::TypedSlots<StorePart> parts_;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object whose memory waits for leases when it is dropped (dropped_objects.hpp), as its store
-// knows it, whatever its kind; it may keep buffers in reserve. And all such objects of one store.
-// A node counts those that wait as dropped maps (wire/node_numbers.hpp), hash maps too.
+// Interface of an object whose memory waits for leases when it is dropped (dropped_objects.hpp),
+// whatever its kind, and the list of all such objects of a store. The node reports waiting ones,
+// hash maps included, as dropped maps (wire/node_numbers.hpp).
 //
-// Thread: any. The objects themselves are the caller's matter: one may be dropped after `list`.
+// Thread: any. The list does not own its objects: one may be dropped after `list`.
 #pragma once
 
 #include <cstdint>
@@ -20,29 +20,28 @@ class StoredObject {
   StoredObject(const StoredObject&) = delete;
   StoredObject& operator=(const StoredObject&) = delete;
 
-  /// Whether it was dropped: once it was, it stays so.
+  /// Whether it was dropped; dropping is final.
   [[nodiscard]] virtual bool is_dropped() const = 0;
   /// Bytes of all its buffers.
   [[nodiscard]] virtual std::uint64_t memory_bytes() const = 0;
-  /// Adds how many buffers of values it has of each class, those that wait for readers included:
-  /// for who counts the memory of all objects, and does not know its kind. None: its own kind
-  /// counts. Requires: no thread writes to it meanwhile.
+  /// Adds the number of its value buffers of each class, those that wait for readers included. For
+  /// callers that count the memory of all objects without knowing their kinds; the default adds
+  /// none, where the kind counts by itself. Requires: no thread writes to it meanwhile.
   virtual void add_values(std::span<std::uint64_t>) const {}
-  /// Has the buffers that it keeps in reserve lie where others lie.
+  /// Moves the buffers that it keeps in reserve next to other buffers.
   virtual void repack_spares() = 0;
-  /// Gives back some of its memory, in so many steps of bounded work; nothing may ask for memory
-  /// meanwhile. Returns whether all is given back. Requires: no thread uses the object any more,
-  /// nor will.
+  /// Frees some of its memory, in at most `steps` steps of bounded work; never allocates. Returns
+  /// whether all is freed. Requires: no thread uses the object any more, nor will.
   virtual bool free_some(std::uint32_t steps) = 0;
-  /// Bytes that free_some() has given back.
+  /// Bytes that free_some() has freed.
   [[nodiscard]] virtual std::uint64_t freed_bytes() const = 0;
 
  private:
   friend class DroppedObjects;
-  /// What it has for the time when it was dropped: then nothing may ask for memory.
+  /// Bookkeeping of a waiting object, reserved in advance: dropping may not allocate.
   struct Waiting {
     StoredObject* next = nullptr;
-    std::uint64_t bytes = 0;      // that wait
+    std::uint64_t bytes = 0;      // not freed yet
     std::uint64_t all_bytes = 0;  // when it began to wait
     std::uint64_t stamp = 0;
   };
@@ -60,7 +59,7 @@ class StoredObjects {
     const std::lock_guard lock(mutex_);
     std::erase(objects_, &object);
   }
-  /// Those of one kind.
+  /// The objects of one kind.
   template <class T>
   [[nodiscard]] std::vector<const T*> list() const {
     const std::lock_guard lock(mutex_);
@@ -70,7 +69,7 @@ class StoredObjects {
     }
     return found;
   }
-  /// Calls `use` for each object; none is removed meanwhile.
+  /// Calls `use` for each object; no object is removed meanwhile.
   template <class Use>
   void for_each(const Use& use) {
     const std::lock_guard lock(mutex_);

@@ -27,10 +27,10 @@ namespace {
 using catalog::StepKind;
 using catalog::TransactionPart;
 
-// Rounds in which others took what a partition had in stock; each fetches more.
+// Rounds in which other threads took a partition's stock; each round fetches more.
 constexpr int kRoundsMax = 1000;
 
-// What is done in one piece by a thread on which others wait.
+// Limits of TransactTerms::briefly, for a thread on which other requests wait.
 constexpr int kRoundsBriefly = 8;
 constexpr std::size_t kBytesBriefly = std::size_t{64} << 10;
 constexpr std::size_t kErasesBriefly = 16;
@@ -55,7 +55,7 @@ Transacted too_long() {
   return nothing;
 }
 
-/// One attempt: with the memory that there is.
+/// One attempt, with the memory at hand.
 class Attempt {
  public:
   Attempt(memory::VersionClock& clock, std::span<ObjectSteps> objects, const TransactTerms& terms)
@@ -83,7 +83,7 @@ class Attempt {
   }
 
  private:
-  // False: another round.
+  // Returns false if another round is needed.
   Result<bool> round() {
     if (planted(Bug::checked_unlocked) && !check_unlocked()) return true;
     if (auto locked = lock_all(); !locked) return std::unexpected(locked.error());
@@ -104,7 +104,7 @@ class Attempt {
     return prepared;
   }
 
-  // Of a numbered one that has written nothing, what it came to is recorded apart.
+  // A numbered transaction that wrote nothing has its outcome in a record of its own.
   Result<Transacted> keep_ended() {
     if (!outcome_ || done_.version != 0 || done_.too_long) return std::move(done_);
     unlock_all();
@@ -116,7 +116,7 @@ class Attempt {
     return std::move(done_);
   }
 
-  // What tells of something that may not be released yet waits for that.
+  // A refusal that reveals an unreleased state must wait for its release.
   Result<Transacted> refused(const Error& error) {
     if (error.code != Code::exhausted && error.code != Code::value_too_long) {
       return std::unexpected(error);
@@ -147,8 +147,7 @@ class Attempt {
     return {};
   }
 
-  // Before any lock: what is written is known by now, but for the version, and what its client is
-  // answered.
+  // Runs before any lock: all that is written is known by now, but for the version and the answer.
   Result<void> reserve_record() {
     if (!writes_) return {};
     for (const Part& part : parts_) {
@@ -186,7 +185,7 @@ class Attempt {
     for (const Part& part : parts_) part.part->unlock();
   }
 
-  // One may have been dropped while the transaction waited: no reader would find what it writes.
+  // An object may have been dropped while the transaction waited; no reader would find its writes.
   Result<void> look_for_dropped() {
     for (const Part& part : parts_) {
       if (!part.part->is_dropped()) continue;
@@ -212,7 +211,7 @@ class Attempt {
     return false;
   }
 
-  // As a fault alone.
+  // Only for a planted bug.
   bool check_unlocked() {
     if (!lock_all()) return true;
     const bool good = check();
@@ -250,7 +249,7 @@ class Attempt {
     return {};
   }
 
-  // What any of them lacks is known before one of them places anything.
+  // All objects report what they lack before one of them places anything.
   Result<bool> prepare_all() {
     bool ready = true;
     for (const Part& part : parts_) ready = part.part->look() && ready;
@@ -262,7 +261,7 @@ class Attempt {
     return true;
   }
 
-  // From here on nothing fails or waits.
+  // Nothing from here on fails or waits.
   void commit() noexcept {
     for (const Part& part : parts_) part.part->fill();
     const std::uint64_t version = clock_.take();
@@ -275,7 +274,7 @@ class Attempt {
     finish(version);
   }
 
-  // Whether readers may see it before its record is durable: the strictest of its objects decides.
+  // Whether readers may see it before its record is durable: its strictest object decides.
   [[nodiscard]] bool is_reserved(std::uint64_t version) const noexcept {
     return std::ranges::all_of(parts_, [&](const Part& part) {
       const catalog::ReservedVersions* const reserved = part.object->object->reserved();
@@ -305,7 +304,7 @@ class Attempt {
     done_.version = done_.wait_for = version;
   }
 
-  // As a fault alone.
+  // Only for a planted bug.
   void commit_apart(std::uint64_t version, std::uint64_t sequence) noexcept {
     for (const Part& part : parts_) {
       if (&part != &parts_.front()) version = clock_.take();
@@ -406,7 +405,7 @@ Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects) {
     }
     shared = own;
   }
-  // A crash would lose half of it.
+  // A crash would lose half of the transaction.
   const auto is_kept = [](const ObjectSteps& of) { return of.object->redo() != nullptr; };
   for (std::size_t i = 1; i < objects.size(); ++i) {
     if (is_kept(objects[i]) == is_kept(objects[0])) continue;
@@ -442,7 +441,7 @@ bool wait_for_release(const KeptAnswer& answer, catalog::RedoSink* sink) {
     const KeptAnswer::Release release = answer.release(sink);
     if (release != KeptAnswer::Release::waits) return release == KeptAnswer::Release::released;
     const bool durable = sink == nullptr || sink->mark().await(answer.sequence, kReleasedAgain);
-    if (durable) std::this_thread::yield();  // another writer is to be done
+    if (durable) std::this_thread::yield();  // another writer has to finish
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transaction as it is asked for (catalog/transaction_calls.hpp): what its bytes name, and the
-// bytes of its answer. For nodes and stores of this process alike.
+// Decodes the request of a transaction (catalog/transaction_calls.hpp), and encodes its answer.
+// Nodes and stores of this process use the same code.
 //
 // Thread: plain values.
 #pragma once
@@ -22,25 +22,25 @@ namespace espalier::store {
 
 struct RequestNumber;
 
-/// Why a transaction is not begun, with words for people.
+/// Why a transaction is not begun; `words` are for people.
 struct TransactionRefusal {
   Error error;
   std::string words{};
 };
 
-/// What a request names; it points into the request. `prefix`: of the names that its client may
+/// Decodes a request into steps, which point into it. `prefix`: of the names that the client may
 /// use.
-/// Errors: invalid_argument (no such request; more than 64 keys, 256 steps or 1 MiB; an object that
-/// is named twice), not_permitted (another prefix), not_found (detail: which of the names),
-/// unsupported (detail: likewise; it cannot take part, or has another clock).
+/// Errors: invalid_argument (malformed; more than 64 keys, 256 steps or 1 MiB; an object named
+/// twice), not_permitted (another prefix), not_found (detail: the index of the name), unsupported
+/// (detail: likewise; it cannot take part, or has another clock).
 [[nodiscard]] std::expected<std::vector<ObjectSteps>, TransactionRefusal> read_transaction(
     const catalog::Catalog& catalog, const object_calls::Transact& asked,
     std::string_view prefix = {});
 
-/// The number of a request, and what tells it from others. Cost: by its bytes.
+/// The number of a request, with its checksum. Cost: proportional to its bytes.
 [[nodiscard]] RequestNumber number_of(const object_calls::TransactOnce& asked);
 
-/// What was found, as it is answered; TransactTerms::answer has it. Errors: std::bad_alloc.
+/// Encodes what was found; TransactTerms::answer has it. Errors: std::bad_alloc.
 [[nodiscard]] std::string found_bytes(const Transacted& done);
 
 }  // namespace espalier::store

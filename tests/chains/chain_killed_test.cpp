@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two nodes in a chain, each a process: one is killed or stopped, and the client, which has both
-// addresses, goes on. Nothing that was acknowledged is lost, and a head that was stopped tells
-// nothing old when it goes on.
+// addresses, continues. Nothing that was acknowledged is lost, and a head that was stopped returns
+// no stale data when it continues.
 #include <signal.h>
 
 #include <algorithm>

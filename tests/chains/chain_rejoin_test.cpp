@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two nodes in a chain, each a process: one is killed, added again, and joins while clients write;
-// then the other one is killed, and all that was acknowledged is there.
+// Two nodes in a chain, each a process: one is killed, added again, and rejoins while clients
+// write; then the other one is killed, and all that was acknowledged is there.
 #include <string>
 #include <thread>
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command from end to end: as a function on real files and real data, and as the program that
-// people run, with real pipes.
+// The command end to end: as a function on real files and data, and as a program with real pipes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>

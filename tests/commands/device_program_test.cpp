@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host and a device as the programs that people run: what their clients see when the host is
-// killed, stopped, or started anew.
+// A host and a device as programs: what their clients see when the host is killed, stopped, or
+// restarted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the programs are compiled and linked: what their files say of it.
+// Hardening of the programs: the flags that their ELF files show.
 #include <elf.h>
 #include <gtest/gtest.h>
 
@@ -47,7 +47,7 @@ class ElfFile {
     }
     return 0;
   }
-  /// The names of what it takes from libraries, or gives to them, one after the other.
+  /// The names of its imported and exported symbols, concatenated.
   [[nodiscard]] std::string_view dynamic_names() const {
     return std::string_view(bytes_).substr(file_offset(dynamic(DT_STRTAB)), dynamic(DT_STRSZ));
   }

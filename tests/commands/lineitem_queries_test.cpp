@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of lineitem are SQLite's over the same rows: Q6, Q1, LIKE and distinct, from the same CSV
-// text. SQLite has no decimals, so it has integers of cents there, and answers with such.
+// Queries of lineitem against SQLite on the same rows: Q6, Q1, LIKE and distinct, from the same CSV
+// text. SQLite has no decimals, so it stores integers of cents, and returns such.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one user of a node's program can do to the others, with commands and sockets alone.
+// What one user of a node's program can do to other users, with commands and sockets alone.
 #include <gtest/gtest.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -116,7 +116,7 @@ TEST_F(OneClient, ReadersThatStopLeaveQueriesToOthers) {
   for (Beside& reader : readers) EXPECT_EQ(reader.lines(), kRows + 1);
 }
 
-// More connections than a node keeps of those who have not said anything yet.
+// More connections than a node keeps pending.
 TEST_F(OneClient, SilentConnectionsOfOneUserLeaveRoomForTheOperator) {
   constexpr std::size_t kConnections = 1500;
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
@@ -246,7 +246,7 @@ TEST_F(OneClient, LikesOfManyPlacesLeaveQueriesToOthers) {
   EXPECT_EQ(greedy.wait(), 0);
 }
 
-// What a scan holds that nobody reads is a share of a small node's memory, and expires.
+// The memory of an unread scan is bounded by a share of a small node's memory, and expires.
 TEST_F(OneClient, AnExportThatStopsLeavesMemoryToPutsAndErases) {
   constexpr std::size_t kItems = 2000;
   constexpr std::size_t kBytes = 10'000;  // times the items: a third of the node's memory
@@ -273,8 +273,8 @@ TEST_F(OneClient, AnExportThatStopsLeavesMemoryToPutsAndErases) {
   EXPECT_EQ(stopped.lines(), 0u) << "it fails: what it was to read has expired";
 }
 
-// Whoever may write to the folder of a socket can be there in the node's place. It hears nothing of
-// a client that has a secret.
+// A user that may write to a socket's folder can impersonate the node. The impostor gets nothing
+// from a client that has a secret.
 TEST_F(OneClient, AnImpostorInAnOpenFolderIsNotSpokenTo) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";
   ASSERT_EQ(node_.next_message(), "READY=1");

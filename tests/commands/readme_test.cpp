@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The README and the documents keep their promises: their programs are those that are compiled
-// and run, every command in them runs as it is typed and prints what it says, and no link
-// leads nowhere.
+// The README and the documents are executable: their programs are compiled and run, every command
+// in them runs as typed and prints what it should, and no link is dead.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -97,8 +96,8 @@ std::vector<fs::path> documents() {
   return found;
 }
 
-// What it is, its main parts, what it may include: on one page, of which ARCHITECTURE.md or that of
-// the kinds tells.
+// Its purpose, its main parts, what it may include: on one page, to which ARCHITECTURE.md or the
+// page of the kinds refers.
 TEST(Readme, EachFolderOfSourcesHasAPage) {
   for (const fs::path& parent : {fs::path("src"), fs::path("src/kinds")}) {
     const fs::path list = parent == "src" ? "ARCHITECTURE.md" : parent / "README.md";
@@ -306,7 +305,7 @@ TEST(Readme, EveryFileThatTheDocumentsNameExists) {
   const std::vector<std::string> files = all_files();
   std::size_t named = 0;
   for (const fs::path& document : documents()) {
-    if (document == "CHANGELOG.md") continue;  // which tells of what was
+    if (document == "CHANGELOG.md") continue;  // which reports the past
     const std::string text = prose(read(kRoot / document));
     for (std::sregex_iterator at(text.begin(), text.end(), name), end; at != end; ++at) {
       const std::string wanted = "/" + (*at)[1].str();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ./run switch shows, tiny (tests/support/run_script.hpp).
+// ./run switch with tiny sizes (tests/support/run_script.hpp).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

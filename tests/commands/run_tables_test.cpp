@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ./run tables shows, tiny: the script runs with the programs of this build, in a folder that
-// looks like the project's.
+// ./run tables with tiny sizes: the script runs with the programs of this build, in a copy of the
+// project's folder.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that people run as a node, and the program that they ask it with: from start to stop.
+// `espalier serve` and its clients as programs, from start to stop.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -45,8 +45,8 @@ class Serve : public ::testing::Test {
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
-  /// Runs a program without this standard descriptor, and with an output that nobody reads. Returns
-  /// whether it opens /dev/null by that number, after what its loader opens.
+  /// Runs a program without this standard descriptor, and with an unread output. Returns whether it
+  /// opens /dev/null under that number, after the opens of its loader.
   [[nodiscard]] bool opens_null(const std::string& number,
                                 const std::vector<std::string>& program) const {
     std::error_code failed;  // it does not run yet, or has nothing by this number
@@ -105,7 +105,7 @@ TEST_F(Serve, ServesWithoutStandardDescriptors) {
   }
 }
 
-// What was acknowledged, and of what it was killed; the log tells how much it had.
+// Data that was acknowledged, after a SIGKILL; the log reports how much there was.
 TEST_F(Serve, WithADataFolderItHasAgainWhatItHadWhenItWasKilled) {
   const auto words = serve({"--data", folder / "data"});
   {
@@ -305,7 +305,7 @@ TEST_F(Serve, SaysWhyItCannotStart) {
   EXPECT_EQ(run("$E serve --node-cores none --metrics-port -1"), 2);
   EXPECT_THAT(err, HasSubstr("node.cores cannot be 'none'"));
   EXPECT_THAT(err, HasSubstr("metrics.port cannot be '-1'"));
-  EXPECT_NE(run("mkfifo fifo; $E serve --config fifo"), 0);  // into which nobody writes
+  EXPECT_NE(run("mkfifo fifo; $E serve --config fifo"), 0);  // without a writer
   EXPECT_THAT(err, HasSubstr("it is a FIFO"));
 
   test::NodeProgram node(folder.path(), this->serve());
@@ -330,7 +330,7 @@ TEST_F(Serve, ReadsItsConfigurationFromAFile) {
   EXPECT_THAT(out, HasSubstr("socket_mode = \"0660\"                  # file n.toml:3\n"));
 }
 
-// Who may no longer connect has no session any more, whenever it began.
+// A user that may no longer connect loses its sessions, new and old.
 TEST_F(Serve, ANarrowedSocketModeEndsTheSessionsOfOthers) {
   constexpr uid_t kNobodyUid = 65534;
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be somebody else";

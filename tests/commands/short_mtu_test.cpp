@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command and a node with an interface between them that takes no long packets: what does not
-// get through ends, and says why.
+// The command and a node, with an interface between them that drops long packets: requests that do
+// not get through end with that error.
 //
 // Needs what fabric/roce/network_namespaces.hpp needs; without it the tests are skipped.
 #include <gtest/gtest.h>

@@ -15,7 +15,7 @@ namespace {
 
 class SwitchStatus : public InNetwork {};
 
-// The command tells what the node has counted of READs by key, and what leases keep.
+// The command shows the node's counts of READs by key, and what leases hold.
 TEST_F(SwitchStatus, StatusAtANodeTellsMissesAndWhatIsHeld) {
   start();
   fill(2'000);

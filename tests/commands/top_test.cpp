@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `espalier top` on a terminal: what it leaves behind is what was there before, however it ends.
+// `espalier top` on a terminal: it restores the terminal however it ends.
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/syscall.h>
@@ -70,7 +70,7 @@ TEST_F(Top, GivesTheTerminalBackWhenASignalEndsIt) {
   }
 }
 
-// So that whoever started it is not left with a terminal that he must close.
+// Otherwise the user would have to close the terminal.
 TEST_F(Top, EndsWhileTheNodeDoesNotAnswer) {
   test::TerminalProgram program(top({"--interval", "0.05"}), 80, 24);
   ASSERT_TRUE(program.wait_for("q quits")) << program.written();
@@ -87,8 +87,8 @@ TEST_F(Top, GivesTheTerminalBackWhileItIsStopped) {
   ASSERT_TRUE(program.wait_for("q quits")) << program.written();
   program.type("\x1a");  // Ctrl-Z
   if (!program.wait_for(kLeave)) FAIL() << program.written();
-  // A session without a shell has nobody who could continue it: there nothing stops, and the
-  // picture comes back at once.
+  // In a session without a shell nothing could continue the program: there it does not stop, and
+  // draws the picture again immediately.
   ASSERT_TRUE(program.wait_for("q quits", 2)) << program.written();
   EXPECT_FALSE(program.reads_lines());
   program.type("q");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node with a call and a kind of the program's own, and a client of it, in one process. Takes the
-// path of a socket; returns 0 if all is as it should be.
+// A node with the program's own call and kind, and a client of it, in one process. The argument is
+// the path of a socket; returns 0 on success.
 #include <espalier/node.hpp>
 #include <espalier/offload.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same for regular expressions, which take a library more.
+// The same for regular expressions, which need one more library.
 #include <espalier/query.hpp>
 #include <espalier/regex.hpp>
 #include <espalier/table.hpp>

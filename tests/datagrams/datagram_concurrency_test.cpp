@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that write a map of a node and get by datagrams, their histories checked.
+// Threads that write a map of a node and get by datagrams, with their histories checked.
 #include <gtest/gtest.h>
 
 #include "engine/datagram_sessions.hpp"

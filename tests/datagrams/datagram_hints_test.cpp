@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets in datagrams that a switch tells where to begin: the node begins there, and answers are
-// right whatever was told.
+// Gets in datagrams with hints from a switch: the node begins there, and answers are right for any
+// hint.
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"

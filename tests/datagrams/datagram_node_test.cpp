@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets by datagrams between clients and a node over sockets: what travels so, what goes by the
-// rings instead, and what becomes of sessions.
+// Gets by datagrams between clients and a node over sockets: which requests travel in datagrams,
+// which go through the rings instead, and the lifetime of sessions.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -232,7 +232,7 @@ TEST_F(DatagramNode, TheCApiAsksSoToo) {
   EXPECT_EQ(espalier_store_close(store), ESPALIER_OK);
 }
 
-// Bytes of any kind from anybody: nothing is sent back, and who asks as one should is answered.
+// Arbitrary bytes from any address get no reply; correct requests are answered.
 TEST_F(DatagramNode, WhoHasNoSessionIsNotAnswered) {
   reach_by("datagram");
   start();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rule of answers that wait for their records is broken, and the scene notices.
+// Planted bug: a rule of answers that wait for their records is broken, and the scene detects it.
 #include <gtest/gtest.h>
 
 #include "engine/planted_engine_bugs.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scheduler whose store goes to a log: no answer leaves before what it tells is durable, what
-// others read is answered meanwhile, and where the log fails what waits is told.
+// A scheduler whose store has a log: no answer is sent before its content is durable, reads are
+// answered meanwhile, and when the log fails the waiting requests get an error.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -42,7 +42,7 @@ TEST_F(DurableAnswers, AWriteIsSeenAndAnsweredOnceItIsDurable) {
   EXPECT_NE(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
 }
 
-// One that was done by a connection that is gone: whoever asks for its number is told no sooner.
+// Done by a connection that is gone: a repeat of its number is answered no sooner.
 TEST_F(DurableAnswers, ANumberThatIsAskedForAgainIsAnsweredOnceItIsDurable) {
   post(client_, OffloadId::transaction_client, 0, {}, base::bytes_of(std::uint64_t{0}), 0);
   const std::uint64_t client = node_.wait(client_).header.version;
@@ -91,7 +91,7 @@ TEST_F(DurableAnswers, ATransactionIsSeenAndAnsweredOnceItIsDurable) {
   EXPECT_NE(call(other_, OffloadId::get, node_.map(), "key").header.flags & wire::kFound, 0);
 }
 
-// As many as a scheduler has places, and some more: nobody else notices.
+// As many as a scheduler has places, and some more: other clients are not affected.
 TEST_F(DurableAnswers, WritesThatWaitKeepNobodyElseWaiting) {
   const std::uint32_t map = node_.map();
   for (int i = 0; i < 300; ++i) post(client_, OffloadId::put, map, std::to_string(i), "value");
@@ -151,7 +151,7 @@ TEST_F(DurableAnswers, NumbersAndObjectsAreToldOnceTheyAreDurable) {
   const std::uint64_t first = 7;
   post(client_, OffloadId::sequencer_create, 0, "numbers", base::bytes_of(first));
   EXPECT_TRUE(is_silent(client_));
-  // Whoever finds it must not be told either, nor that the name is taken.
+  // A client that finds it must not get an answer either, nor that the name is taken.
   post(other_, OffloadId::sequencer_open, 0, "numbers");
   EXPECT_TRUE(is_silent(other_));
   sink_.make_durable();
@@ -271,7 +271,7 @@ TEST_F(DurableAnswers, WhatHasNoRecordsIsRefused) {
   EXPECT_EQ(hash.code(), Code::unsupported);
   EXPECT_NE(std::string(hash.payload.begin(), hash.payload.end()).find("versions"),
             std::string::npos);
-  // Whoever makes it: a program's handler comes by no request.
+  // Not even a program's handler, which comes by no request, can make one.
   EXPECT_EQ(tree::create_map(node_.store(), "w", {.versions = false}).error().code,
             Code::unsupported);
   hash::HashStore& hashes = hash::hash_store_of(node_.catalog());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers of a node whose writes are answered before they are durable: at once, while what waits
-// for the disk is young, and never under a version that could come again.
+// Answers of a node whose writes are answered before they are durable: immediately, while undurable
+// records are young, and never with a version that could be issued twice.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -46,7 +46,7 @@ class AsyncAnswers : public testing::Test, public DurableScheduler {
   [[nodiscard]] bool is_found(OffloadId get, std::uint32_t object, std::string_view key) {
     return (call(other_, get, object, key).header.flags & wire::kFound) != 0;
   }
-  /// What a call answers at once.
+  /// The immediate answer of a call.
   Response answered(OffloadId offload, std::uint32_t object, std::string_view key,
                     std::string_view payload = {}, std::uint32_t argument = 0) {
     post(client_, offload, object, key, payload, argument);
@@ -155,7 +155,7 @@ TEST_F(AsyncAnswers, OfSeveralWritesThatAreKeptNowhereWaitForNoDisk) {
   expect_answers_after_holds();
 }
 
-// Numbers that were told are never told again, and what is there is there.
+// Numbers that were returned are never returned again, and listed objects stay.
 TEST_F(AsyncAnswers, OfNumbersAndOfTheCatalogueWaitForTheDisk) {
   const auto numbers = *sequencer::create_sequencer(node_.catalog(), "n", 0);
   sink_.make_durable();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints of a store whose threads write as fast as they can: each ends, and the store that is
-// made of the last one, and of the log behind it, is the same.
+// restored from the last one, and from the log after it, is the same.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The worlds notice checkpoints that break a rule (docs/design/checkpoints.md).
+// The worlds detect checkpoints that break a rule (docs/design/checkpoints.md).
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes on after an accepted loss (node/data_folder.hpp): kinds of a program too.
+// A store after an accepted loss (node/data_folder.hpp), with a program's own kinds, too.
 #include <gtest/gtest.h>
 
 #include <filesystem>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a scheduler over a store whose records are durable when the test says so, as behind a
+// For tests: a scheduler over a store whose records become durable when the test says so, as with a
 // disk that stalls.
 //
 // Thread: one at a time.

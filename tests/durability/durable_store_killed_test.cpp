@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with a durable store in it that is killed at moments that the seed chooses, and started
-// again: what a call had acknowledged is there, and so is what any of its threads had read.
+// A program with an embedded durable store is killed at random moments and restarted: what a call
+// had acknowledged is there, and so is what any of its threads had read.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -36,13 +36,13 @@ constexpr std::uint64_t kKilledBytes = std::uint64_t{64} << 20;
 constexpr std::uint64_t kKilledSegment = std::uint64_t{1} << 20;  // checkpoints all the time
 constexpr int kRounds = 8;
 
-/// What the program tells, each a name and a number that never falls: "had" at its start, "done"
+/// Reports of the program, each a name and a number that never falls: "had" at its start, "done"
 /// for what was acknowledged and for what was read.
 class Reporter {
  public:
   explicit Reporter(Line& line) : line_(line) {}
 
-  /// Returns false once nobody listens.
+  /// Returns false once the parent has stopped reading.
   bool report(const std::string& what, const std::string& name, std::uint64_t number) {
     const std::scoped_lock lock(mutex_);
     return line_.send(what + " " + name + " " + std::to_string(number));

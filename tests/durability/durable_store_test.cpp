@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store of this process in a folder (espalier/durable_store.hpp): what it had is there when it is
-// opened again, what it refuses it refuses in words, and its handles keep the folder open.
+// A durable store of this process (espalier/durable_store.hpp): its data is there when it is opened
+// again, it explains its refusals, and its handles keep the folder open.
 #include "node_api/durable_store.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of maps with a clock each, made again out of records by several threads: the same groups,
-// and each item under the version that it had.
+// Groups of maps with a clock each, restored from records by several threads: the same groups, and
+// each item with its version.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -69,7 +69,7 @@ struct GroupedStore {
   }
 };
 
-/// Writes in one group: of one of its maps, or of both at once.
+/// Writes in one group: to one of its maps, or to both in one transaction.
 void write_some(GroupedStore& store, const std::string& group, base::Random& random) {
   const std::string key = std::to_string(random.below(kGroupKeys));
   const std::string value = std::to_string(random.below(1000));

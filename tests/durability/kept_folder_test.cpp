@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A data folder that an earlier version has written, kept in tests/data, is opened by this one: its
-// checkpoint, the log behind it, and objects of all kinds that can be durable. The functions that
-// make such a folder and check one are below; a folder of a later format is made by
+// A data folder of an earlier version, kept in tests/data, is opened by this version: its
+// checkpoint, the log after it, and objects of all kinds that can be durable. The functions that
+// make and check such a folder are below; a folder of a later format is made by
 //
 //   ESPALIER_KEEP_FOLDER=DIR durability_test --gtest_filter=KeptFolder.IsMadeByThisVersion
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names in the world of a store (store_world.hpp): a few embedding tables that are made and
-// dropped, and take each other's names. What each name leads to is one truth, for each of these is
-// one step.
+// Names in the world of a store (store_world.hpp): a few embedding tables that are made, dropped,
+// and renamed over each other. The expected state is one table of names, since each of these is
+// atomic.
 #include <gtest/gtest.h>
 
 #include "tests/durability/store_world.hpp"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions that are asked for again, for their connection was lost or their node was killed:
-// the money of all accounts is constant, and each client knows what it has done.
+// Transactions that are repeated after a lost connection or a killed node: the sum of all accounts
+// is constant, and each client knows what it has done.
 //
-// A transfer has conditions, so one that is done twice fails the second time. Its client is told so
-// of one that was done, and its own account of what it did is wrong then.
+// A transfer has conditions, so a second execution fails them. Then its client would be wrong about
+// a transfer that was done, and its own account would differ.
 #include <gtest/gtest.h>
 
 #include <cstdint>

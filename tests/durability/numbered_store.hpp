@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the store of transaction_store.hpp, asked by clients whose transactions have numbers.
+// For tests: the store of transaction_store.hpp, with clients whose transactions have numbers.
 #pragma once
 
 #include <cstdint>

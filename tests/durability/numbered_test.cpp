@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions with numbers (docs/design/transactions.md): one that is asked for again is done once
-// and gets its first answer, also by the store that is made of the records, or of a copy of it.
-// What is known has bounds; what is not known is not run.
+// Numbered transactions (docs/design/transactions.md): a repeat is not run again and gets the first
+// answer, also from a store that is restored from records or a copy. The kept state is bounded;
+// unknown numbers are not run.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -235,7 +235,7 @@ TEST(NumberedTransactions, WhatWasAcknowledgedIsInTheRecordOfTheNextNumber) {
   f.core.catalog.record_to(nullptr);
 }
 
-// What is not durable is told to nobody, whichever request asks.
+// No repeat gets an answer that is not durable.
 TEST(NumberedTransactions, AnAnswerThatIsAskedForAgainWaitsForItsRecord) {
   using Release = store::KeptAnswer::Release;
   catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);

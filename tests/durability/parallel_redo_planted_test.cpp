@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recovery by several threads that breaks its rule is noticed (docs/design/durability.md).
+// Planted bug in recovery by several threads: a test detects it (docs/design/durability.md).
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Records of a whole store (docs/design/records.md): objects of all kinds are made, written and
-// dropped at random, under names that come again, and the records make the same store.
+// dropped at random, under reused names, and the records restore the same store.
 #include <gtest/gtest.h>
 
 #include <algorithm>

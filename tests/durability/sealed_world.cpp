@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The encrypted table of a store world: whoever is told of slots encrypts rows for them, so none is
-// told twice, whatever crashes.
+// The encrypted table of a store world: clients encrypt rows for the slots that they are given, so
+// no slot is given twice, whatever crashes.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -20,7 +20,7 @@ std::uint64_t word_of_slot(std::uint64_t page, std::uint64_t slot) { return page
 
 }  // namespace
 
-// A reservation is told once it is durable, and then mostly filled; the next one ends it.
+// Returns a reservation once it is durable, and mostly fills it; the next one ends it.
 void StoreLife::seal() {
   log::LogWriter& writer = log_->writer();
   if (!reserved_) {

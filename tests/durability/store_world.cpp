@@ -240,7 +240,7 @@ void StoreLife::submit(Pending& pending, Op op) {
   }
 }
 
-// As each writer does, who has the disk go on then.
+// As each writer does, which has the disk make progress then.
 bool StoreLife::must_wait() {
   if (!catalog::must_wait_for_disk(*map_)) return false;
   ++world_.waited;
@@ -307,7 +307,7 @@ void StoreLife::done(const Completion& completion) {
   }
   if (completion.ok) return truth.acknowledged(pending.number);
   EXPECT_TRUE(log_->writer().acknowledgements().error()) << message(completion.error);
-  // Of what was refused with the log's own error nothing was done; but who asks is not told.
+  // A write that was refused with the log's own error was not done; but its caller cannot know.
 }
 
 std::string StoreLife::get(const std::string& key) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store over a log over a disk that crashes, in one thread but for recovery, from a seed: what
-// was acknowledged, and what a reader has seen, is there after each crash, and nothing that was
-// never written. Its checkpoints are made a step at a time, between its writes.
+// A simulated store with a log on a disk that crashes, in one thread except for recovery, from a
+// seed: what was acknowledged, and what a reader has seen, is there after each crash, and nothing
+// that was never written. Checkpoints are made in steps between writes.
 //
 // Thread: one.
 #pragma once
@@ -44,7 +44,7 @@ struct StoreWorld {
   std::map<std::string, KeyTruth> hash;
   NumberTruth rows;
   NumberTruth sealed_rows;                                  // of an encrypted table
-  std::set<std::pair<std::uint64_t, std::uint64_t>> slots;  // of it, that were told: page, slot
+  std::set<std::pair<std::uint64_t, std::uint64_t>> slots;  // slots that it was given: page, slot
   NumberTruth numbered_rows;                                // of an embedding table
   std::map<std::uint64_t, KeyTruth> numbered;               // what each of these has
   KeyTruth grouped;                                         // rows of its group; empty: none
@@ -177,7 +177,7 @@ class StoreLife final : private Handler {
   StoreWorld& world_;
   std::unique_ptr<log::Log> log_;  // outlives the objects whose records it takes
   std::unique_ptr<catalog::UnflushedAge> age_;
-  // Nobody collects here what dropped tables and earlier groups had, of all lives.
+  // Here nothing frees what dropped tables and earlier groups had, over all lives.
   tree::StoreCore core_ = tree::make_store(std::uint64_t{1} << 30);
   offload::Services services_{core_, std::uint64_t{64} << 20};
   offload::RedoTarget target_{services_, {}};
@@ -188,7 +188,7 @@ class StoreLife final : private Handler {
   std::shared_ptr<hash::HashMap> hash_;
   std::shared_ptr<table::Table> table_;
   std::shared_ptr<table::Table> sealed_;
-  std::optional<table::Reservation> reserved_;  // of that, whose slots were not told yet
+  std::optional<table::Reservation> reserved_;  // of that, with slots not given out yet
   std::uint64_t reserved_sequence_ = 0;
   std::shared_ptr<embedding::EmbeddingTable> embedding_;
   std::shared_ptr<sequencer::Sequencer> numbers_;

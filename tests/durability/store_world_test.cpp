@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds in which a store lives over a disk that crashes (store_world.hpp).
+// Worlds with a store on a disk that crashes (store_world.hpp).
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions of several threads, beside plain readers and writers: they are strictly
-// serialisable, also for these, and none waits for another without end.
+// Transactions of several threads, beside plain readers and writers: all are strictly serialisable,
+// and none waits for another forever.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -124,7 +124,7 @@ class PlainReader {
   std::shared_ptr<hash::HashMap> hash_b_;
 };
 
-// Strict: who has seen a number in one map finds no smaller one in another, whatever it reads by.
+// Strict: a reader that has seen a number in one map finds no smaller one in another, by any call.
 TEST(TransactionsConcurrency, PlainReadersSeeAllOfATransactionOrNothing) {
   const std::uint64_t seed = seed_from_environment(422);
   SCOPED_TRACE(seed_text(seed));

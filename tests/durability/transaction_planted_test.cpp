@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rules of transactions, each broken in turn: the checks notice.
+// The rules of transactions: each is broken in turn, and the checks detect it.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a store whose maps share a clock, two ordered maps and two hash maps in it, and
-// transactions over them in a line each.
+// For tests: a store with two ordered maps and two hash maps that share a clock, and transactions
+// over them in a line of code each.
 #pragma once
 
 #include <gtest/gtest.h>

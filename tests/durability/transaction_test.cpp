@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Transactions over the maps of a store (docs/design/transactions.md): what they do, against a
-// model; what is refused; their records, and the store that is made of them.
+// Transactions over the maps of a store (docs/design/transactions.md): effects against a model,
+// refusals, and their records with the store that is restored from them.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -507,7 +507,7 @@ TEST(Transactions, NothingIsSeenBeforeItsRecordIsDurable) {
   f.core.catalog.record_to(nullptr);
 }
 
-// Its size tells of a value that a crash may take back.
+// Its size reveals a value that a crash may take back.
 TEST(Transactions, ARefusalThatTellsOfAValueWaitsForIt) {
   catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
   TransactionStore f;

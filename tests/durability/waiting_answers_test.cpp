@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writes of clients while the disk stalls: their answers wait, and hold no request, no place, no
-// lane and no worker's sleep; in their order they are given, or told that they are lost.
+// lane, and keep no worker awake; they complete in order, or with an error if they are lost.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -111,7 +111,7 @@ TEST_F(WaitingWrites, WithConditionsOrLongValuesHoldNoLane) {
   EXPECT_TRUE(falls_asleep(client_));
   EXPECT_EQ(waiting(client_), 3 * kOfEach);
   EXPECT_EQ(node_.scheduler().in_flight(), 0u);
-  // One that fails tells what may be lost.
+  // A failed condition reveals what may be lost.
   wire::Comparison absent{};
   absent.kind = static_cast<std::uint8_t>(ConditionKind::absent);
   post(other_, OffloadId::compare_and_set, map, "k0",
@@ -168,7 +168,7 @@ TEST_F(WaitingWrites, OfAClientThatGoesAreDroppedAndOthersStay) {
       << "they were done";
 }
 
-// The map stays as long as answers tell of it.
+// The map stays as long as answers refer to it.
 TEST_F(WaitingWrites, OfAMapThatIsDroppedAreAnswered) {
   const std::uint32_t hash = make_hash("h");
   for (int i = 0; i < 10; ++i) {
@@ -216,7 +216,7 @@ TEST_F(WaitingWrites, WithHopsHaveABoundOfTheirOwn) {
   EXPECT_EQ(answers(client_, wire::kHopRequestsMax + 10).size(), wire::kHopRequestsMax + 10);
 }
 
-// A request that is wrong in itself has made no record, and tells of none.
+// An invalid request has made no record, and depends on none.
 TEST_F(WaitingWrites, OfOthersKeepNoAnswerBackThatTellsOfNothing) {
   post(client_, OffloadId::put, node_.map(), "key", "value");
   const std::uint64_t first = 7;
@@ -230,7 +230,7 @@ TEST_F(WaitingWrites, OfOthersKeepNoAnswerBackThatTellsOfNothing) {
   EXPECT_TRUE(is_silent(other_)) << "that the name is taken may be lost";
 }
 
-// Where the log has no room for records, writes wait, and nobody else notices.
+// While the log has no room for records, writes wait, and other requests are not affected.
 TEST_F(WaitingWrites, ThatFindNoRoomForTheirRecordsWaitForSome) {
   const std::uint32_t map = node_.map();
   const std::uint32_t hash = make_hash("h");
@@ -270,7 +270,7 @@ TEST_F(WaitingWrites, ThatFindNoRoomForTheirRecordsWaitForSome) {
   EXPECT_EQ(sum.payload, base::bytes_of(2 * amount));
 }
 
-// Nothing polls for the disk: the worker sleeps until it is told.
+// Nothing polls the disk: the worker sleeps until it is woken.
 TEST_F(WaitingWrites, OfTransactionsLetTheWorkerSleep) {
   post(client_, OffloadId::transact, 0, {}, put_of("m", "txn", "value"), 1);
   ASSERT_EQ(sink_.count(), 1u);
@@ -281,7 +281,7 @@ TEST_F(WaitingWrites, OfTransactionsLetTheWorkerSleep) {
   EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
 }
 
-// Releases are held for a moment, though all is durable: nobody tells of their end.
+// Releases are held for a moment, though all is durable: nothing announces their end.
 TEST_F(WaitingWrites, ThatNoDiskKeepsBackAreLookedAtSoon) {
   const std::uint32_t map = node_.map();
   post(client_, OffloadId::put, map, "before", "value");
@@ -329,7 +329,7 @@ class SleepingWorker {
     awake_ = true;
     changed_.notify_all();
   }
-  /// False: nobody woke it.
+  /// False: it was not woken.
   bool is_woken(std::uint64_t limit_ns) {
     std::unique_lock lock(mutex_);
     const bool short_time = limit_ns < 1'000'000'000;

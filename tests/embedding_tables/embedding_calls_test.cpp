@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding tables of this process, of a node, of one whose rows are read, and of a node behind a
-// device, by one handle: every call with the same answers and errors; requests that are too long
-// for one message, hostile ones, and gathers beside replacements.
+// Embedding tables of this process, of a node, of a node whose rows clients read, and of a node
+// behind a device, through one handle: every call with the same answers and errors; requests too
+// long for one message, hostile ones, and gathers during replacements.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -369,7 +369,7 @@ TEST_P(EmbeddingsOfANode, HostileRequestsAreRefused) {
   EXPECT_EQ(code(embedding_calls::Group{id, {1, 1}, std::string(4, '\0'), "\1"}),
             Code::invalid_argument);
   EXPECT_EQ(code(embedding_calls::Renumber{id, "abcde"}), Code::invalid_argument);
-  const std::string ones(std::size_t{4} * 100'000, '\1');  // no offsets, but nobody looks at them
+  const std::string ones(std::size_t{4} * 100'000, '\1');  // offsets are not checked
   embedding_calls::Reduce many;
   many.table = id;
   many.shape.reduction = 1;

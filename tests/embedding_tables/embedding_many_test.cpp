@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many reductions at a time come to what each comes to alone, and each says what is wrong with it.
+// Concurrent reductions give the results that each gives alone, and each gets its own error.
 #include <gtest/gtest.h>
 
 #include <cstdint>

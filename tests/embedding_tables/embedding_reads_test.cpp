@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding tables of a node whose rows a client reads by itself: that the node does nothing for
-// it, how often it waits, what goes by the rings after all, and what it sees while others write.
+// Embedding tables of a node whose rows a client reads by READs: the node does nothing, how often
+// the client waits, what goes through the rings instead, and reads during writes.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever reads an embedding table by its name while others take that is answered by one of them,
-// never by two, nor by none.
+// A reader of an embedding table by name, while tables exchange names, is answered by exactly one
+// of them.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding tables that are given other names, of this process, of a node, of one whose rows are
-// read, and of a node behind a device: handles follow their name.
+// Renamed embedding tables of this process, of a node, of a node whose rows clients read, and of a
+// node behind a device: handles follow their name.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -204,7 +204,7 @@ TEST_P(EmbeddingRenamesOfANode, HostileRequestsAreRefused) {
   EXPECT_EQ(value_of(items), 2);
 }
 
-// Who says how many renames it knows of is not answered by a table that was renamed since.
+// A request with the client's count of renames is refused by a table that was renamed since.
 TEST_P(EmbeddingRenamesOfANode, ARequestByAnOldNameIsRefused) {
   make("items", 1);
   make("other", 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: embedding tables that are given other names, by each way to them.
+// For tests: renames of embedding tables, over each channel.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reductions and ranks against what NumPy has made of the same numbers, in double precision
+// Reductions and ranks against NumPy's results for the same numbers, in double precision
 // (numpy/make_reference.py): in this process and on a node, by rows alone and with groups, within
-// the errors that docs/embedding.md states.
+// the error bounds of docs/embedding.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranking models of this process, of a node, and of a node behind a device, by one handle: every
-// call with the same answers and errors; requests of many clients, whose networks run together.
+// Ranking models of this process, of a node, and of a node behind a device, through one handle:
+// every call with the same answers and errors; requests of many clients, which run in batches.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of queues: what is asked of one, what is answered, and what a node does for it. A
-// device hands all of them to its host.
+// The calls of queues: requests, replies, and their execution at a node. A device relays all of
+// them to its host.
 #pragma once
 
 #include <cstdint>

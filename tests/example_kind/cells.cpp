@@ -91,7 +91,7 @@ struct CopyState {
 
 constexpr wire::CallMessage kAskForGrant{.offload = Grant::kCall.id};
 
-// What left may have taken effect; the client is told so.
+// Posts that left may have taken effect; the client gets that error.
 Next refuse(Call& call, PostEnd how) {
   const bool left = how == PostEnd::unknown;
   return call.fail({Code::connection_lost, 0, 0}, left ? "it is not known whether it was copied"

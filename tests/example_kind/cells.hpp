@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a program that works on other nodes' memory: one offers a page of words to sessions that
-// ask for it, the other copies a word from one peer to another, without either's processor.
+// A program's calls that work on other nodes' memory: one offers a page of words to sessions that
+// ask for it, the other copies a word from one peer to another, by one-sided posts.
 #pragma once
 
 #include <array>

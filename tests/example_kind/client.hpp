@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue for its users, wherever it lies: in a store of this process, on a node, or behind a
-// device.
+// The handle of a queue in a store of this process, on a node, or behind a device.
 //
 // Thread: any.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two nodes whose places are all taken by clients' requests, and which call each other: each call
-// is answered, for what comes from a node has places of its own.
+// Two nodes that call each other while clients' requests take all their places: each call is
+// answered, since requests from nodes have places of their own.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kind, as a node is given it (NodeOptions::own_kinds).
+// The kind, as a node gets it (NodeOptions::own_kinds).
 #pragma once
 
 #include "engine/registry.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program's own calls by many threads, of one object and of maps that come and go.
+// A program's own calls by many threads, on one object and on maps that are made and dropped.
 #include <gtest/gtest.h>
 
 #include <atomic>

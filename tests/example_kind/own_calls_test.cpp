@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls and kinds that a program defines by the installed interface: alike in a store of this
-// process, on a node and behind a device.
+// Calls and kinds that a program defines through the installed interface: the same in a store of
+// this process, on a node and behind a device.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -121,7 +121,7 @@ TEST_P(OwnCallsOverEachWay, AHandlerFailsInWords) {
   }
 }
 
-// One that goes on again keeps nobody from going on, whichever thread it is called by.
+// An offload that yields blocks no other, on any thread.
 TEST_P(OwnCallsOverEachWay, StepsGiveWay) {
   for (const OffloadRow& row : {kAwaitSignal, kWorkerAwaitSignal}) {
     program_.signalled = false;
@@ -146,7 +146,7 @@ TEST_P(OwnCallsOverEachWay, TheStoresOwnObjectsAreAtHand) {
   EXPECT_EQ(number_in(store_->call(kCountIn, count_of("default", "pears"))), 12u);
   EXPECT_EQ(error_in(store_->call(kCountIn, count_of("none", "pears"))).code, Code::not_found);
   EXPECT_EQ(error_in(store_->call(kCountIn, "no texts")).code, Code::invalid_argument);
-  // Of one counter, whoever asks.
+  // One counter, for all callers.
   EXPECT_EQ(store_->sequence("orders"), 0u);
   EXPECT_EQ(number_in(store_->call(kTakeNumber, "orders")), 1u);
   EXPECT_EQ(store_->sequence("orders"), 2u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that a program starts for itself (include/espalier/node.hpp), told in words what to be.
+// A node that a program starts for itself (include/espalier/node.hpp), configured by text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -126,7 +126,7 @@ TEST_F(OwnNode, ADeviceHandsCallsToItsHost) {
   EXPECT_EQ(refused.error().error.code, Code::unsupported);
 }
 
-/// The node at the end of a link, which is told to go on at another one.
+/// The node at the end of a link, which then uses another one.
 class OwnNodeLost : public OwnNode {
  protected:
   void SetUp() override {

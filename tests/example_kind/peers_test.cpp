@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three nodes: an offload of one reads a word at the second, writes it to the third, and answers
-// its client, over links that are made and made again by themselves.
+// its client, over links that reconnect by themselves.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>

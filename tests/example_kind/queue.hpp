@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The structure of the example: a queue of byte strings, first in, first out. Each has a number,
-// one above that of the one before it.
+// The structure of the example: a FIFO queue of byte strings. Each element has a number, one above
+// that of the element before it.
 //
 // Thread: any.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queues of which many threads push and pop.
+// Queues with many pushing and popping threads.
 #include <gtest/gtest.h>
 
 #include <atomic>

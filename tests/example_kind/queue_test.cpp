@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A kind that a program defines for itself: one handle for a queue of this process, of a node, and
-// of a node behind a device; with roles, statistics and a list as any kind has them.
+// A kind that a program defines: one handle for a queue of this process, of a node, and of a node
+// behind a device; with roles, statistics and lists as any kind has them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

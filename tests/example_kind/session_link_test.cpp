@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link to a peer by hand: each of its verbs, each way in which a post can end, and what becomes
-// of the link by that.
+// A link to a peer, step by step: each of its verbs, each completion of a post, and the effect on
+// the link.
 #include "channel/peer/session_link.hpp"
 
 #include <gtest/gtest.h>
@@ -410,7 +410,7 @@ TEST_P(SessionLinks, WhoeverSleepsIsWokenWhenItIsLostAndWhenItIsToBeOpened) {
   EXPECT_EQ(link_->sleep_limit_ns(), kNever);
   const int wakes = wakes_;
   node_.reset();
-  for (const base::Stopwatch watch; wakes_ == wakes;) {  // nobody polls it
+  for (const base::Stopwatch watch; wakes_ == wakes;) {  // it is not polled
     ASSERT_LT(watch.elapsed_ns(), kLinkTimeoutNs);
     std::this_thread::yield();
   }
@@ -419,7 +419,7 @@ TEST_P(SessionLinks, WhoeverSleepsIsWokenWhenItIsLostAndWhenItIsToBeOpened) {
   now_ns_ += kPauseNs;
   EXPECT_EQ(link_->sleep_limit_ns(), 0u);
   link_->poll(ends_);
-  EXPECT_EQ(link_->sleep_limit_ns(), kNever);  // the thread that opens it tells
+  EXPECT_EQ(link_->sleep_limit_ns(), kNever);  // the opening thread wakes it
 }
 
 TEST_P(SessionLinks, WhatThePeerSendsIsGatheredWithinABudget) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a program defines by the installed interface alone: some calls, and a kind, tallies, which
-// count words.
+// A program's definitions that use the installed interface alone: some calls, and a kind, tallies,
+// which count words.
 #pragma once
 
 #include <atomic>
@@ -71,7 +71,7 @@ inline constexpr OffloadRow kTakeNumber{.number = 148,
                                         .right = OffloadRight::write,
                                         .request_bytes_max = 255,
                                         .reply_bytes_max = 8};
-/// Answers who asks.
+/// Answers the caller's name.
 inline constexpr OffloadRow kWho{
     .number = 149, .name = "who", .right = OffloadRight::read, .reply_bytes_max = 300};
 inline constexpr OffloadRow kNotAtDevices{.number = 150,
@@ -133,7 +133,7 @@ struct TallyProgram {
   std::mutex mutex;                 // guards `thrown`
   std::vector<std::string> thrown;  // by which call, and what
 
-  /// Requires: this outlives whoever they are given to.
+  /// Requires: this outlives the users of the result.
   [[nodiscard]] Offloads offloads();
 };
 

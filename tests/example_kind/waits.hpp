@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of a program for tests of nodes that reach nodes: requests that keep their places until the
-// test says so, a worker that stands still, answers of many bytes, and calls from node to node.
+// A program's calls for tests of nodes that reach nodes: requests that keep their places until the
+// test releases them, a worker that is blocked, answers of many bytes, and calls from node to node.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps of one group on a node, read by every way while transactions write all of them: who has seen
-// one of a transaction's writes sees all of them, in whichever map it looks next.
+// Maps of one group on a node, read over every channel while transactions write all of them: a
+// reader that has seen one of a transaction's writes sees all of them, in each map that it reads
+// next.
 #include <gtest/gtest.h>
 
 #include <algorithm>

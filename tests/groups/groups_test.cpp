@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which groups maps may name, and how many a store has.
+// The groups that maps may name, and the limit of groups in a store.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash maps of this process, of a node, and of a node behind a device, by one handle: every call
-// with the same answers and errors, held against a model.
+// Hash maps of this process, of a node, and of a node behind a device, through one handle: every
+// call with the same answers and errors, checked against a model.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -242,7 +242,7 @@ void share_a_full_store(Store& store) {
   for (int i = 0; i < stored; ++i) {
     ASSERT_TRUE(hashed->erase("key" + std::to_string(i))) << i << " of " << stored;
   }
-  // What was erased lies in pages that nobody writes any more.
+  // Erased items lie in pages that are not written any more.
   int put = 0;
   while (put < stored && map->put("key" + std::to_string(put), value)) ++put;
   EXPECT_GT(put, stored / 2);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: one of several that use a hash map at a time, who writes down what it asked and was
-// answered, for the checkers of histories.
+// For tests: one of several concurrent clients of a hash map. It records its requests and answers
+// for the checkers of histories.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ class HashClient {
     Operation made;
     made.thread = thread_;
     made.key = "key" + std::to_string(random_.below(keys_));
-    // No value is written twice, so that a search can tell them apart.
+    // No value is written twice, so a search can distinguish them.
     made.value = std::to_string(thread_) + "." + std::to_string(count_++);
     if (random_.one_in(10)) made.value->append(2000, 'x');
     const std::uint64_t what = random_.below(8);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that use one hash map, in this process and on a node: their histories are linearizable,
-// by the versions of the writes, and, of short ones, by a search that does not look at versions.
+// by the versions of the writes, and, for short ones, by a search that ignores versions.
 #include <gtest/gtest.h>
 
 #include <optional>

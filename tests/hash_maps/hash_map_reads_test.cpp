@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash maps of a node that a client, or a device, reads by itself: how often it waits, what goes by
-// the rings after all, and what it sees while others write.
+// Hash maps of a node that a client, or a device, reads by READs: how often it waits, what goes
+// through the rings instead, and reads during writes.
 #include <gtest/gtest.h>
 
 #include <array>

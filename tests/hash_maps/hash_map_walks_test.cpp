@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All items of a hash map and many requests in flight, whichever way the map is reached.
+// Iteration over a hash map, and many requests in flight, over each channel.
 #include <gtest/gtest.h>
 
 #include <atomic>

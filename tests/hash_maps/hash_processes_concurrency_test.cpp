@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that use one hash map of a node, each in its own way: by rings, through a
-// device, and by reading alone. What they saw, by the clock that all share, is one linearizable
-// history, by the versions of the writes and by a search; and a process that gets something wrong
-// is noticed. ESPALIER_SEED repeats the choices, though not the schedule.
+// Several processes that use one hash map of a node, each in its own way: through rings, through a
+// device, and by one-sided reads. Their histories, by a clock that all share, form one linearizable
+// history, by the versions of the writes and by a search; and a faulty process is detected.
+// ESPALIER_SEED repeats the choices, but not the schedule.
 #include <gtest/gtest.h>
 
 #include <optional>
@@ -91,7 +91,7 @@ class HashProcessesConcurrency : public ::testing::Test {
 
   void expect_linearizable(std::uint64_t seed, std::uint64_t rounds) {
     ASSERT_EQ(run(seed, rounds).value_or(""), "");
-    // Processes that come one after the other would show nothing.
+    // Processes that run in sequence would prove nothing.
     EXPECT_TRUE(overlapping_);
     EXPECT_LE(unknown_, 1 + rounds / 10);
   }

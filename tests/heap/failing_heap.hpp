@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lets the heap fail at a chosen allocation of this thread. A program with a test that includes
-// this has operator new replaced, for all of its tests, by one that behaves as ever while nobody
-// asks for failures (failing_heap.cpp).
+// Makes the heap fail at a chosen allocation of this thread. A program with a test that includes
+// this replaces operator new for all its tests; without a request for failures that one behaves as
+// usual (failing_heap.cpp).
 //
-// Thread: what one thread asks for, only it meets.
+// Thread: a request affects only its own thread.
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation of a call of the C API: the call either does
-// what it is for, or returns ESPALIER_OUT_OF_MEMORY and has done nothing; nothing is lost, and
-// later calls work. On a store in this process, and on a node, whose own threads have memory.
+// Heap exhaustion at every allocation of a call of the C API: the call either succeeds, or returns
+// ESPALIER_OUT_OF_MEMORY and has done nothing; nothing leaks, and later calls work. On a store in
+// this process, and on a node, whose own threads have memory.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation of an append to an embedding table, or of a
-// grouping of its rows: it is done or not, and no memory is lost. Likewise of requests to models
-// that join a batch, and of its steps.
+// Heap exhaustion at every allocation of an append to an embedding table, or of a grouping of its
+// rows: it is done or not, and nothing leaks. The same for requests to models that join a batch,
+// and for its steps.
 #include <gtest/gtest.h>
 
 #include <cstddef>

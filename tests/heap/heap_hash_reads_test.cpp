@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation of a thread that reads hash maps of a node by
-// READs: each get completes once, with what is there or why not, and what could not go on is begun
-// anew. A pair without memory to post ends, and all that waits for it.
+// Heap exhaustion at every allocation of a thread that reads hash maps of a node by READs: each get
+// completes once, with its value or an error, and interrupted ones start again. A pair without
+// memory to post fails, with all that waits for it.
 #include <gtest/gtest.h>
 
 #include <algorithm>

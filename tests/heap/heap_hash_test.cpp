@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation of a hash map's writes: a write happens
-// wholly, or is refused with out_of_memory and has changed nothing, and nothing is lost.
+// Heap exhaustion at every allocation of a hash map's writes: a write happens completely, or is
+// refused with out_of_memory and has changed nothing, and nothing leaks.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -37,7 +37,8 @@ struct Key {
 constexpr std::string_view kValue = "a value of some more bytes than one has at hand";
 
 constexpr std::uint64_t kKeys = 1300;  // a segment splits at 1150
-/// Where all fails for good, so many more writes are refused as the first was; then it is told.
+/// If all allocations fail from then on, so many more writes are refused like the first one; then
+/// the test fails.
 constexpr int kRefusalsMost = 60;
 
 /// Which keys have a value, without the heap.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation that a worker makes for its link to another
-// node: what was asked for ends in one of the ways in which posts end, the link comes again, and
-// the worker goes on.
+// Heap exhaustion at every allocation of a worker for its link to another node: each request
+// completes in one of the defined ways, the link reconnects, and the worker continues.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation that a node makes for one request: the request
-// is served, or answered with out_of_memory and has changed nothing; its client stays connected,
-// and other clients notice nothing.
+// Heap exhaustion at every allocation of a node for one request: the request is served, or answered
+// with out_of_memory and has changed nothing; its client stays connected, and other clients are not
+// affected.
 #include <gtest/gtest.h>
 
 #include <cstdint>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A heap that has nothing at every single allocation of a write: the write either happens wholly,
-// or is refused with out_of_memory and leaves everything as it was, nothing locked and nothing
-// lost; and once there is memory again it succeeds. As write_faults_test.cpp, which does this with
-// the buffers of the store, with the process's own memory.
+// Heap exhaustion at every allocation of a write: the write either happens completely, or is
+// refused with out_of_memory and leaves everything as it was, nothing locked and nothing lost; and
+// once there is memory again it succeeds. This does with the process's heap what
+// write_faults_test.cpp does with the store's buffers.
 //
-// A course is a row of writes that one index repeats, and the event that it is made for. A run
-// without failures finds the write that brings the event about. Then, for n = 0, 1, 2, ... the
-// (n+1)-th allocation of that write fails, alone or with all behind it, until the write needs no
-// more than n. A write that is refused has changed nothing, so the next n goes on from there; one
-// that succeeds all the same, by trying again, is looked at, and the state is built anew.
+// A course is a series of writes that one index repeats, and the event that it is made for. A run
+// without failures finds the write that causes the event. Then, for n = 0, 1, 2, ... the (n+1)-th
+// allocation of that write fails, alone or with all later ones, until the write needs at most n. A
+// refused write has changed nothing, so the next n continues from there; after one that succeeds by
+// a retry the result is checked, and the state is built again.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The door at which members of a chain reach each other: who may come, by which role.
+// Access to the listener for members of a chain: which clients may connect, in which role.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -47,7 +47,7 @@ class ChainDoorRoles : public ::testing::Test {
     door_ = std::move(*opened);
   }
 
-  /// What comes of a request by who has that line of secrets.
+  /// The result of a request by a client with that line of secrets.
   Error ask(const std::string& name, const std::string& role, char digit, wire::OffloadId call,
             const std::string& payload) {
     auto secret = ClientSecret::read_file(write(name, line(name, role, digit)));
@@ -102,7 +102,7 @@ TEST_F(ChainDoorRoles, OnlyMembersAreHeard) {
   EXPECT_EQ(ask("member", "replica", 'e', chain_calls::kSay, said), Error{});
   EXPECT_EQ(ask("member", "replica", 'e', chain_calls::kFetch, wanted), Error{});
   EXPECT_EQ(listener_.heard, 2);
-  // How the chain is may ask whoever is known, members included.
+  // Any known client may ask for the chain's status, members included.
   EXPECT_EQ(ask("member", "replica", 'e', chain_calls::kStatus, ""), Error{});
   EXPECT_EQ(ask("reader", "read", 'a', chain_calls::kStatus, ""), Error{});
   EXPECT_EQ(ask("nobody", "read", '9', chain_calls::kStatus, ""),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map over four nodes behind the 13 switches of a FatTree: a get takes one trip from wherever a
-// client is, and answers are right whatever becomes of packets, links, switches and tables.
+// A map over four nodes behind the 13 switches of a FatTree: a get takes one round trip from any
+// client, and answers are right whatever happens to packets, links, switches and tables.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -124,7 +124,8 @@ class Outages {
   std::function<void()> end_;
 };
 
-// The controller tells switches one by one, each of them sometimes late; one may lie.
+// The controller updates switches one by one, each of them sometimes late; one may get wrong
+// tables.
 void tell_some(FatTreeWorld& world, base::Random& random) {
   if (random.chance(0.15)) world.compile({.ranges = 4 + random.below(8), .nodes = 60});
   const std::size_t number = random.below(FatTree::kSwitches);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// No forged nodes: bytes of a client's value that look like a leaf are never taken for one, neither
-// by the host, to which a hint from outside names them, nor by a reader elsewhere that has kept a
-// reference to what was there before (DESIGN §2.2 rule 4).
+// Forged nodes: bytes of a client's value that look like a leaf are never taken for one, neither by
+// the host, which a hint from outside leads there, nor by a remote reader with an old reference to
+// that memory (DESIGN §2.2 rule 4).
 #include "tests/support/forged_leaf.hpp"
 
 #include <gtest/gtest.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map behind a switch, or two in a row: a node, a client that walks the map by READs, and between
-// them a switch whose tables a controller compiled from the map's tree. Gets through it take one
-// trip, and their answers are right whatever becomes of packets, tables and map.
+// them a switch with tables compiled from the map's tree. Gets through it take one round trip, and
+// answers are right whatever happens to packets, tables and map.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -254,7 +254,7 @@ TEST(InNetworkSim, AGetTakesOneTripThroughTwoSwitchesInARow) {
   EXPECT_EQ(counters.shims_removed, 2u);
   EXPECT_EQ(counters.redirected, 21u);
   EXPECT_EQ(world.met.resolved, 2u);
-  // And of an empty first one, since nobody says then where the walk goes on.
+  // And with an empty first one: then no hint says where the walk continues.
   world.install(limits);
   world.install_in(true, nullptr);
   EXPECT_EQ(world.trips_of(SwitchWorld::key(5)), 1u);

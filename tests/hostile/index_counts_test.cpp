@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients say which leaves they have read, with the renewals of their leases, and may say anything:
-// it decides which nodes are in tables, and nothing else.
+// Clients report which leaves they have read, with the renewals of their leases. The reports may be
+// false: they select the nodes in tables, and affect nothing else.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ namespace {
 
 using wire::OffloadId;
 
-/// A session that holds a lease of a map, and says with its renewals whatever it is told to say.
+/// A session with a lease of a map, whose renewals report whatever the test wants.
 class LyingClient {
  public:
   LyingClient(const std::string& address, std::string_view map)

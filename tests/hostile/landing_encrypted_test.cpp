@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of encrypted tables that clients WRITE into a node's memory and then have copied into the
-// slots that were reserved for them: by every way that has it, and from clients that claim what is
-// another session's, spent, or of another length, or that are gone before they fill it.
+// reserved slots: over every transport that supports it, and from clients that claim slots of
+// another session, used ones, or of another length, or that disappear before they fill them.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that clients WRITE into a node's memory and then have appended: by every way that has it,
-// and from clients that say what is not so, or write while the node reads.
+// Rows that clients WRITE into a node's memory and then have appended: over every transport that
+// supports it, and from clients that make false claims, or write while the node reads.
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that break every rule, and a node that must not mind: whoever else it serves gets right
-// answers all the while, and when they are gone, nothing of them is left.
+// Clients that violate every rule, and a node that must tolerate them: other clients get right
+// answers meanwhile, and when the hostile ones are gone, nothing of them is left.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -421,8 +421,8 @@ TEST_P(HostileTest, MemoryStaysWhatItIsOverManyRounds) {
   const std::uint64_t taken_before = node_->store().region.taken_bytes();
   beside_a_witness(scaled(600), round);
   EXPECT_LT(heap_bytes(), heap_before + (std::size_t{4} << 20));
-  // An extent of 2 MiB is of one size of buffers, and how many of each size are in use together is
-  // a question of who runs when.
+  // An extent of 2 MiB has buffers of one size, and how many of each size are in use at the same
+  // time depends on the schedule.
   EXPECT_LT(node_->store().region.taken_bytes(), taken_before + (std::uint64_t{48} << 20));
 }
 

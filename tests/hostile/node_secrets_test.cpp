@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that asks who comes: by roles, over the transports that reach further than this user.
+// A node that authenticates its clients: by roles, over the transports that other users can reach.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -74,14 +74,14 @@ class NodeSecrets : public NodeFixture, public ::testing::WithParamInterface<con
     write("node.secrets", all);
   }
   [[nodiscard]] bool is_unix() const { return GetParam() == std::string_view("unix:"); }
-  /// Whether the transport itself says that whoever comes is this user.
+  /// Whether the transport itself authenticates clients as this user.
   [[nodiscard]] bool is_local() const {
     return is_unix() || GetParam() == std::string_view("shm:");
   }
   [[nodiscard]] std::string address() const {
     return is_unix() ? "unix:" + socket() : node_->fabric_addresses().front();
   }
-  /// A store as this one, who is a file's name; empty: as nobody.
+  /// A store with the secret of this file; empty: without a secret.
   Result<Store> come_as(const std::string& name, const StoreOptions& options = {}) {
     if (name.empty()) {
       ::unsetenv(kVariable);
@@ -183,7 +183,7 @@ TEST_P(NodeSecrets, RefuseWhoKnowsNone) {
   }
   EXPECT_EQ(error_of(come_as("false")), secret_refusal(5));
   EXPECT_EQ(error_of(come_as("stranger")), secret_refusal(5));
-  // A file that is none is told before anybody is asked.
+  // A malformed file is refused before any connection is made.
   write("nonsense", "nonsense");
   EXPECT_EQ(error_of(come_as("nonsense")).code, Code::invalid_argument);
   EXPECT_EQ(error_of(come_as("not there")).code, Code::system);
@@ -237,7 +237,7 @@ TEST_P(NodeSecrets, AreReadAgain) {
   write_node({"stranger", "writer"});
   EXPECT_TRUE(node_->change(config_).empty());
   EXPECT_TRUE(come_as("stranger"));
-  // The reader's session has ended, and he comes as nobody who is known.
+  // The reader's session has ended, and the client is unknown now.
   ::setenv(kVariable, (folder_ / "reader").c_str(), 1);
   Error last{};
   for (int i = 0; i < 10'000 && last.code != Code::not_permitted; ++i)
@@ -301,7 +301,7 @@ TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
 // By READs alone, through a pair beside that of the rings, which is proven too.
 TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
   const std::string_view way = GetParam();
-  if (way.starts_with("ofi") || is_unix()) return;  // where nobody reads alone
+  if (way.starts_with("ofi") || is_unix()) return;  // clients do not read by themselves
   auto reader = come_as("reader", {.access = Access::one_sided});
   ASSERT_TRUE(reader) << message(reader.error());
   auto map = reader->open_map("default");
@@ -316,7 +316,7 @@ TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
   EXPECT_EQ(error_of(alone->get("k")), secret_refusal(0));
 }
 
-// One place in 16 is kept for those who run the node: who has proven that it may do all has it.
+// One place in 16 is reserved for administrators of all, once they have proven their role.
 TEST_P(NodeSecrets, KeepAPlaceForTheAdministrator) {
   constexpr std::uint32_t kMost = 16;
   config_.clients.connections_max = kMost;
@@ -373,7 +373,7 @@ int relay_as_stranger(const std::string& from, const std::string& to, int ready)
   }
 }
 
-// The client even expects that user: it is the node's own word that gives the stranger away.
+// The client even expects that user: the user in the node's challenge reveals the relay.
 TEST(NodeSecretsRelay, TellsTheNodeNothingInTheClientsName) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can run a relay as another user";
   const base::TemporaryFolder folder;

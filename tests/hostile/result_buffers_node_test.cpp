@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results that a node writes into its client's memory: the same answers as by chunks, whatever way
-// the client has come, and clients that say what is not so, write there too, stop reading or go.
+// Results that a node writes into its client's memory: the same answers as by chunks, over every
+// transport, and clients that make false claims, write there too, stop reading or disappear.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -252,8 +252,8 @@ TEST_P(HostileResults, NothingIsBelievedOfWhatAnOfferSays) {
   expect_others_are_served();
 }
 
-// A key of another session, one that is none, and an address beside the region: the query ends, the
-// session goes on, and nobody's memory is touched.
+// A key of another session, an invalid one, and an address outside the region: the query ends, the
+// session stays, and no memory is touched.
 TEST_P(HostileResults, MemoryThatTheNodeMayNotWrite) {
   BuffersByHand other(address());
   const auto untouched = [](const BuffersByHand& of) {
@@ -315,8 +315,7 @@ TEST_P(HostileResults, BuffersThatAreGivenBackTwiceOrWereNeverOut) {
   expect_others_are_served();
 }
 
-// It has no buffer for the node, and so it is not told to go on; that it takes messages changes
-// nothing.
+// It gives no buffer back, so the run cannot continue; that it takes messages changes nothing.
 TEST_P(HostileResults, AReaderThatGivesNothingBackIsEnded) {
   BuffersByHand client(address());
   ASSERT_FALSE(client.offer(client.good_offer()));

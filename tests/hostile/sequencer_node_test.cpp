@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sequencers of a node, by every way: what handles say, threads that take together, and clients
-// that write over the word that they were given to add to.
+// Sequencers of a node, over every transport: what handles report, threads that share one, and
+// clients that overwrite the word to which they may add.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -217,7 +217,8 @@ TEST_P(HostileSequencerNodes, AWordWrittenOverIsFoundOutAndTheNodeGivesNoNumberT
   EXPECT_EQ(asking->take(90), (NumberRange{10, 90, 1}));
   EXPECT_EQ(numbers->take(), (NumberRange{100, 1, 1}));
   liar.write(grant, wire::sequencer_word(1, 20));
-  // Who asks the node hears of it, and gets nothing; who adds himself, after that.
+  // A client that calls the node learns it immediately, and gets nothing; a client that adds itself
+  // learns it afterwards.
   EXPECT_EQ(asking->take().error(), sealed_in(1));
   EXPECT_EQ(numbers->take().error(), sealed_in(1));
   const auto now = asking->describe();
@@ -227,7 +228,7 @@ TEST_P(HostileSequencerNodes, AWordWrittenOverIsFoundOutAndTheNodeGivesNoNumberT
   const auto begun = asking->advance(1000);
   ASSERT_TRUE(begun) << message(begun.error());
   EXPECT_EQ(begun->first, 1000u);
-  // The page of the epoch before is nobody's any more: what is written there moves nothing.
+  // The page of the previous epoch is not used any more: writes there have no effect.
   liar.write(grant, wire::sequencer_word(2, 5));
   EXPECT_EQ(asking->take(), (NumberRange{1000, 1, 2}));
   ASSERT_TRUE(numbers->follow());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// All forms of a walk decide alike, over one corpus: trees of several node sizes and kinds of keys,
-// with logs, markers of erased items, predecessors and nodes that were superseded, read as of now
-// and as of held versions; then with some bytes of a node on the way changed at random.
+// All forms of a walk decide the same, over one corpus: trees of several node sizes and kinds of
+// keys, with logs, tombstones, predecessors and superseded nodes, read at the newest and at held
+// versions; then with random changes to a node's bytes on the way.
 //
-// What each form is held against is the shared step (kinds/map/walk/next_step.hpp) with the scalar
-// kernels, taken one node at a time here.
+// The oracle is the shared step (kinds/map/walk/next_step.hpp) with the scalar kernels, on one node
+// at a time.
 #include <gtest/gtest.h>
 
 #include <fmt/core.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Encrypted tables, encrypted results and regular expressions of the public API, wherever tables
-// are: the same answers as of plain ones, and refusals in words.
+// Encrypted tables, encrypted results and regular expressions of the public API, at each place of
+// the tables: the same answers as for plain ones, and refusals with a text.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

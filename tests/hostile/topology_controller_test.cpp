@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // One controller for the 13 switches of a FatTree and the four nodes behind them: tables follow the
-// map, switches are restarted one by one under load, and what fails is made good.
+// map, switches restart one by one under load, and failures are repaired.
 #include <gtest/gtest.h>
 
 #include <functional>

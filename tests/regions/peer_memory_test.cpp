@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A peer that has no room for the pair by which its memory is written is a peer for calls all the
-// same, and is asked again.
+// A peer without room for the pair that writes its memory still serves calls, and is asked again.
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Nodes that post to each other and call each other, in simulated worlds: messages late, lost,
-// doubled and out of order, links that are cut, nodes that crash. ESPALIER_SEEDS says how many.
+// Nodes that post to each other and call each other, in simulated worlds: messages are delayed,
+// lost, duplicated and reordered, links are cut, nodes crash. ESPALIER_SEEDS sets how many seeds.
 #include <gtest/gtest.h>
 
 #include <algorithm>

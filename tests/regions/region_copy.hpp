@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A call of a program that works on other nodes' regions: it copies a word from the region "words"
-// of one peer to that of another, without either's processor.
+// A program's call that works on other nodes' regions: it copies a word from the region "words" of
+// one peer to that of another, by one-sided posts.
 #pragma once
 
 #include <cstdint>

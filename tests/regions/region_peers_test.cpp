@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Three nodes: an offload of one reads a word of a region at the second, writes it to a region at
-// the third, and answers its client; and what becomes of that when a region is dropped meanwhile.
+// the third, and answers its client; and what happens when a region is dropped meanwhile.
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
@@ -149,8 +149,8 @@ TEST_P(RegionPeersOverEachWay, AWordOfARegionIsReadAtOneAndWrittenToTheOther) {
 }
 
 // Where keys are checked at the node, no byte changes from then on. Over shm the peer stores by
-// itself: what it was about to store when its key was revoked is refused, and the bytes are
-// nobody's.
+// itself: a store that was about to happen when its key was revoked is refused, and the bytes are
+// unused.
 TEST_P(RegionPeersOverEachWay, NoWriteIsDoneOnceADropWasAcknowledged) {
   start_all();
   ASSERT_FALSE(HasFatalFailure());
@@ -158,7 +158,7 @@ TEST_P(RegionPeersOverEachWay, NoWriteIsDoneOnceADropWasAcknowledged) {
   const auto from_region = words_of(b_);
   for (int round = 0; round < 5; ++round) {
     const auto to_region = words_of(c_);
-    // The bytes as they lie in memory, whoever may still ask for them.
+    // The bytes in memory, independent of access rights.
     const auto table = *fabric::RegionTable::create();
     const auto look = to_region->offer(*table, fabric::RemoteRights::read, 0);
     ASSERT_TRUE(look);

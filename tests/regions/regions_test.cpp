@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions of this process and of a node by one handle: every call with the same answers and errors,
-// by asking and by READs, WRITEs and atomics of the client's own.
+// Regions of this process and of a node through one handle: every call with the same answers and
+// errors, by calls and by the client's own READs, WRITEs and atomics.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -191,7 +191,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, RegionsOverEachWay, ::testing::ValuesIn(kRegionWa
 
 class RegionsConcurrency : public RegionsOverEachWay {};
 
-// All atomics are of one unit, whoever makes them: the client by itself, by asking, or the node.
+// All atomics go through one unit, by the client's verbs, by its calls, and by the node.
 TEST_P(RegionsConcurrency, AddsOfAllWaysAreOnWordsOfOneUnit) {
   constexpr std::uint64_t kEach = 300;
   make("r", 64);

@@ -39,7 +39,7 @@ bool has_word(std::string_view head, std::string_view word) {
   return false;
 }
 
-/// What stands before an opening brace tells what it opens.
+/// The text before an opening brace determines what it opens.
 bool opens_scope(std::string_view head) {
   if (has_word(head, "namespace") || has_word(head, "enum")) return true;
   // A class may have parentheses in its attributes, a function `class` in its template head; but

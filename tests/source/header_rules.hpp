@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of the project lies behind a header: who reads a call's handler, or a handle of the
-// client, should not have to know half of it. What needs more is two things, and is cut in two.
+// Limits how much of the project lies behind a header: a reader of a call's handler, or of a
+// client's handle, should not need to know half of it. A header that needs more is two things, and
+// should be split.
 #pragma once
 
 #include <cstddef>

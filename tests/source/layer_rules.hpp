@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which file may include which: what layers.txt says, applied to every #include "...".
+// Which file may include which: applies layers.txt to every #include "...".
 #pragma once
 
 #include <string>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of the operating system are written ::read(), not read(): a function of the project with
-// such a name hides the other one in its namespace, and which sources see it depends on what is
-// compiled together.
+// System calls are written ::read(), not read(): a project function of that name hides the other
+// one in its namespace, and which sources see it depends on what is compiled together.
 #pragma once
 
 #include <set>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The project's own sources as the rule checks see them: lines, and lines without comments and
-// strings. Links nothing else of the project, so that the checks run when that does not build.
+// The project's sources for the rule checks: lines, and lines without comments and strings. Links
+// nothing else of the project, so the checks run even if that does not build.
 #pragma once
 
 #include <filesystem>

@@ -11,8 +11,8 @@
 namespace espalier::source {
 namespace {
 
-/// A name, and what tells whether another's is the same: what a using declaration names, or the
-/// source.
+/// A name, and what determines whether another source's is the same: what a using declaration
+/// names, or the source.
 struct OwnName {
   std::string name;
   std::string meaning;

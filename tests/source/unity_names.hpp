@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names that sources declare for themselves: those of one folder and one target are compiled
-// together, and may not have the same.
+// File-local names of sources: sources of one folder and one target are compiled together, so their
+// names must differ.
 #pragma once
 
 #include <vector>

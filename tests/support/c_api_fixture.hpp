@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C API on a store in this process, and on a node.
+// For tests: the C API on a store in this process, and on a node.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -25,7 +25,7 @@ inline constexpr espalier_bytes kLie{nullptr, 3};
 
 inline constexpr const char* kPlaces[] = {"embedded", "unix", "shm", "roce", "ofi"};
 
-/// Its parameter says where: "embedded", or by which way a node is reached (NodeFixture::reach_by).
+/// The parameter is the place: "embedded", or the transport to a node (NodeFixture::reach_by).
 class CApi : public NodeFixture, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
@@ -49,7 +49,7 @@ class CApi : public NodeFixture, public ::testing::WithParamInterface<const char
   }
 
   static void good(espalier_code code) { EXPECT_EQ(code, ESPALIER_OK) << espalier_error_message(); }
-  /// That a call refused, and says in words what was wrong.
+  /// Expects that a call refused, with a text.
   static void bad(espalier_code code, espalier_code expected, const std::string& words) {
     EXPECT_EQ(code, expected) << espalier_error_message();
     EXPECT_EQ(espalier_error_code(), expected);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map in a simulated node without faults, and a reader of it that remembers nodes: what it asks
-// of the memory, and how often it waits.
+// A map at a simulated node without faults, and a reader of it with a node cache: its memory
+// accesses, and how often it waits.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -26,9 +26,9 @@
 
 namespace espalier::test {
 
-/// Keys that are alike in their first 8 bytes, so that fences and separators decide.
+/// Keys that agree in their first 8 bytes, so that fences and separators decide.
 inline std::string numbered_key(std::uint64_t i) { return "key" + std::to_string(1'000'000 + i); }
-/// Keys of which nearly no two begin alike.
+/// Keys of which hardly any two share a prefix.
 inline std::string scattered_key(std::uint64_t i) {
   return std::to_string(base::mix64(i + 1)) + "/" + std::to_string(i);
 }
@@ -46,12 +46,12 @@ struct CacheSetting {
   bool leaf_heads = true;
   bool groups_gets = false;
   std::uint32_t leaves_ahead = place::LeavesAhead::kMost;
-  bool holds_memory = false;  // the reader has a lease that the host knows of
+  bool holds_memory = false;  // the reader has a lease at the host
   std::string (*key)(std::uint64_t) = scattered_key;
   MapOptions map{.node_bytes = 1024, .log_bytes = 256};
 };
 
-/// A map in a simulated node, whose host writes it here, and a reader of it.
+/// A map at a simulated node, whose host writes it here, and a reader of it.
 class CacheScene : private Handler {
  public:
   explicit CacheScene(const CacheSetting& setting)
@@ -99,8 +99,8 @@ class CacheScene : private Handler {
   void fill(std::uint64_t keys) {
     for (std::uint64_t i = 0; i < keys; ++i) put(key_(i), "value" + std::to_string(i));
   }
-  /// Writes these keys, in turn and each time another value, until the buffer of this leaf was
-  /// given back and has become another node. Returns whether it has.
+  /// Writes these keys in turn, each time another value, until the buffer of this leaf was freed
+  /// and reused for another node. Returns whether it was.
   bool write_until_reused(wire::Ref leaf, std::span<const std::string> keys) {
     const auto generation = [&] {
       const auto header = base::load_plain<wire::BufferHeader>(store_.region.at(leaf.offset()));
@@ -112,7 +112,7 @@ class CacheScene : private Handler {
     }
     return generation() != leaf.generation();
   }
-  /// Gives back what was written over.
+  /// Frees what was overwritten.
   void collect() { store_.reclaimer.collect(writer_->context.cache); }
   std::optional<std::string> get(const std::string& key) {
     Request request;
@@ -125,7 +125,7 @@ class CacheScene : private Handler {
     EXPECT_TRUE(answered_);
     return found_;
   }
-  /// Gets of so many keys from this one on, all taken together; returns how often the map's header
+  /// Gets so many keys from this one on, all in one submission; returns how often the map's header
   /// was read for them.
   std::uint64_t headers_read_together(std::uint64_t from, std::size_t gets) {
     std::uint64_t headers = 0;
@@ -144,7 +144,7 @@ class CacheScene : private Handler {
     world_.middle = nullptr;
     return headers;
   }
-  /// Gets of keys that are there, at random; returns the waits for each.
+  /// Random gets of existing keys; returns the waits for each.
   double waits_per_get(std::uint64_t keys, int gets, Random& random) {
     const std::uint64_t before = trips();
     for (int i = 0; i < gets; ++i) {
@@ -154,7 +154,7 @@ class CacheScene : private Handler {
     return static_cast<double>(trips() - before) / gets;
   }
   using Items = std::vector<std::pair<std::string, std::string>>;
-  /// A scan, which the client ends after so many items at the latest.
+  /// A scan, which the client ends after at most so many items.
   Items scan(const Request& request, std::size_t enough = ~std::size_t{0}) {
     items_.clear();
     enough_ = enough;
@@ -175,13 +175,13 @@ class CacheScene : private Handler {
     ASSERT_TRUE(cursor) << message(cursor.error());
     reader_->follow(*cursor);
   }
-  /// Round trips of walks, those of the feed left out.
+  /// Round trips of walks, without those of the feed.
   [[nodiscard]] std::uint64_t trips() const { return reader_->traffic().round_trips; }
   [[nodiscard]] place::OneSidedReader& reader() { return *reader_; }
   [[nodiscard]] const tree::MapCore& map() const { return *map_; }
   [[nodiscard]] place::NodeCache& cache() { return cache_; }
   [[nodiscard]] fabric::sim::World& world() { return world_; }
-  /// Where READs find this buffer.
+  /// The address of this buffer for READs.
   [[nodiscard]] std::uint64_t address_of(wire::Ref buffer) const {
     return region_.remote().at(buffer.offset());
   }

@@ -36,9 +36,9 @@ class CheckedGets {
 
   /// The map has this value now.
   void has(const std::string& name, const std::string& value);
-  /// A get that is about to be asked.
+  /// A get that is about to be submitted.
   Get& add(const std::string& name);
-  /// What is wrong with the answers that have come; forgets them.
+  /// Checks the answers that have arrived, and forgets them. Returns what is wrong.
   std::string validate();
 
   std::map<std::string, std::string> model;

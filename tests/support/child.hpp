@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process forked from this one, and the line over which the two speak.
+// A process forked from this one, and the pipe between the two.
 //
-// A fork copies one thread only, so whoever makes children must have one at that moment: locks that
-// another thread held would stay held in the child for ever.
+// A fork copies only the calling thread, so a process that makes children must have one thread at
+// that moment: locks of other threads would stay held in the child for ever.
 //
 // Thread: belongs to one.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace espalier::test {
 
-/// One end of it: messages of any length, each received as it was sent.
+/// One end of the pipe: messages of any length, each received as it was sent.
 class Line {
  public:
   explicit Line(memory::Descriptor end) : end_(std::move(end)) {}
@@ -50,7 +50,7 @@ class Child {
   int wait();
 
  private:
-  pid_t process_ = -1;  // -1: it was waited for
+  pid_t process_ = -1;  // -1: it was reaped
   Line line_;
 };
 

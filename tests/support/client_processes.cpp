@@ -38,7 +38,7 @@ constexpr std::uint64_t kFailed = 2;
 /// More than ever arrive.
 constexpr std::uint64_t kNobodyWaits = std::uint64_t{1} << 62;
 
-// Replaces what an operation tells by what this process was told of that key first.
+// Replaces the content of an operation by the first one that this process saw of that key.
 template <class Seen>
 bool age(std::map<std::string, Seen>& first, const std::string& key, Seen& seen) {
   const auto [at, is_first] = first.try_emplace(key, seen);
@@ -53,7 +53,7 @@ std::uint64_t plant(Fault fault, std::vector<Operation>& log) {
   std::map<std::string, ReadItem> first_read;
   std::map<std::string, std::string> first_seen;
   std::uint64_t planted = 0;
-  // So that what is told again was told before.
+  // Sorts, so that the first answer precedes its repetitions.
   std::sort(log.begin(), log.end(),
             [](const Operation& a, const Operation& b) { return a.invoked < b.invoked; });
   for (Operation& operation : log) {
@@ -61,7 +61,7 @@ std::uint64_t plant(Fault fault, std::vector<Operation>& log) {
     const Kind kind = operation.kind;
     if (fault == Fault::stale_reads && kind == Kind::get && operation.items.size() == 1) {
       if (!age(first_read, operation.key, operation.items.front())) continue;
-      operation.read_version.reset();  // a cache knows none, so only the time can tell
+      operation.read_version.reset();  // a cache has none; the times must show the fault
       ++planted;
     } else if (fault == Fault::lost_updates && kind == Kind::modify && operation.seen) {
       planted += age(first_seen, operation.key, *operation.seen) ? 1 : 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several processes that use the objects of a node at a time and write down what they asked and
-// were answered: for histories that no single process saw.
+// Several processes that use the objects of a node concurrently and record their requests and
+// answers: for histories that span processes.
 //
 // All stamp their operations with the machine's clock (Clock::Source::machine). They are forked
-// once and then do one round after another, each over a connection of its own. That all begin
-// together is seen to by a counter in memory that they share.
+// once and then run round after round, each over a connection of its own. A counter in shared
+// memory makes them begin together.
 //
-// Thread: belongs to one, the only one there is while this is made.
+// Thread: belongs to one, the only one in the process when this is made.
 #pragma once
 
 #include <atomic>
@@ -21,15 +21,15 @@
 
 namespace espalier::test {
 
-/// What a process is made to get wrong, in what it tells of its own answers.
+/// A fault that a process is made to have in the answers that it reports.
 enum class Fault : std::uint8_t {
   none,
-  stale_reads,   ///< gets are answered from a cache that never hears of changes
-  lost_updates,  ///< a modify writes over what it has not seen
+  stale_reads,   ///< gets are answered from a cache that is never invalidated
+  lost_updates,  ///< a modify overwrites a value that it has not read
   short_scans,   ///< one item is missing in the middle
 };
 
-/// How one process reaches the node.
+/// A process's path to the node.
 struct ClientWay {
   std::string address;
   Access access = Access::rpc;
@@ -41,19 +41,19 @@ struct ClientRound {
   std::uint32_t process = 0;
   std::uint64_t round = 0;
   std::uint64_t seed = 0;  ///< of the round, for all processes
-  /// For each of its threads, before its first call: all begin together.
+  /// For each of its threads, before its first call: a barrier.
   std::function<void()> arrive_and_wait;
 };
 
 struct ClientProcessesOptions {
   std::string address;
-  std::vector<ClientWay> ways;  ///< by turns; empty: all by `address`, asking the node
+  std::vector<ClientWay> ways;  ///< in turns; empty: all by `address`, with calls
   std::string map = "default";
   std::uint32_t processes = 3;
-  WorkloadOptions each;       ///< what each of them does in each round
+  WorkloadOptions each;       ///< for each of them, in each round
   Fault fault = Fault::none;  ///< of the first process
-  /// What each of them does in place of the workload on an ordered map: returns what it saw, or
-  /// throws. Of `each` the numbers of threads and pipelines count then.
+  /// The work of each of them, instead of the workload on an ordered map: returns its history, or
+  /// throws. Then only the numbers of threads and pipelines in `each` count.
   std::function<std::vector<Operation>(const ClientRound&)> work;
 };
 
@@ -64,11 +64,11 @@ class ClientProcesses {
   ClientProcesses(const ClientProcesses&) = delete;
   ClientProcesses& operator=(const ClientProcesses&) = delete;
 
-  /// Lets all of them do one round, and returns what they did. Throws what went wrong with them.
+  /// Runs one round in all of them, and returns the history. Throws their errors.
   std::vector<Operation> run_round(std::uint64_t seed);
   /// How many answers were changed so far.
   [[nodiscard]] std::uint64_t faults() const { return faults_; }
-  /// Threads in all of them: they number their operations by these.
+  /// Threads in all of them, by which they number their operations.
   [[nodiscard]] std::uint32_t threads() const;
 
  private:
@@ -85,7 +85,7 @@ class ClientProcesses {
   std::uint64_t faults_ = 0;
 };
 
-/// Changes a process's answers as the fault says, each at most once in a while. Returns how many.
+/// Plants the fault in a process's answers, from time to time. Returns how many were changed.
 std::uint64_t plant(Fault fault, std::vector<Operation>& log);
 
 }  // namespace espalier::test

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What conformance tests ask: keys, values and requests drawn at random, wrong ones among them, and
-// what was said of each.
+// Requests of the conformance tests: random keys, values and requests, invalid ones among them, and
+// the answers to each.
 #pragma once
 
 #include <cstdint>
@@ -14,12 +14,12 @@
 
 namespace espalier::test {
 
-/// An error in a form that can be compared.
+/// An error in a comparable form.
 [[nodiscard]] std::string error_text(const Error& error);
 
-/// Mostly of a few hundred that are short; now and then none, or one that is too long.
+/// Mostly one of a few hundred short keys; sometimes empty, or too long.
 [[nodiscard]] std::string conformance_key(Random& random);
-/// Mostly short, sometimes too long for a node, seldom for any map.
+/// Mostly short, sometimes too long for a node, rarely for any map.
 [[nodiscard]] std::string conformance_value(Random& random);
 
 /// Requests of one run, which are concurrent: either reads of all kinds, or writes of different
@@ -41,7 +41,7 @@ class ConformanceRequests {
   std::vector<Request> requests_;  // of these
 };
 
-/// Gathers completions by their tags.
+/// Collects completions by their tags.
 struct Gather : Handler {
   void done(const Completion& completion) override;
   bool items(std::uint64_t tag, std::span<const Item> run) override;
@@ -49,7 +49,7 @@ struct Gather : Handler {
   [[nodiscard]] std::string all() const;
 
   std::map<std::uint64_t, std::string> said;
-  Version newest = 0;  // of those that writes tell
+  Version newest = 0;  // of the versions that writes return
 };
 
 }  // namespace espalier::test

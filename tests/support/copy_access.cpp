@@ -17,9 +17,9 @@ constexpr std::byte kPattern{0xA5};
 
 // Copies a part of one line, each word of it whole and in the order of its addresses.
 //
-// A device reads memory that processors are writing, and no race of theirs is meant by it; so race
-// detectors are told to look away here, and at this function alone. What it copies is private to
-// the walk, which must make sense of it whatever it is.
+// A device reads memory while processors write it, and these races are intended. So race detectors
+// ignore this function, and only this one. The copy is private to the walk, which must handle any
+// content.
 #if defined(__clang__)
 __attribute__((disable_sanitizer_instrumentation))
 #else

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// A place away from the memory: the bytes that a walk wants are copied to it, line by line and
-// late, while others change them. It stands for every transport, before there is one: a device's
-// cache, a one-sided READ in flight.
+// A remote place: the bytes that a walk requests are copied to it, cache line by cache line and
+// with delays, while other threads change them. It stands for every transport: a device's cache, a
+// one-sided READ in flight.
 //
 // Invariants
-// 1. Only what was wanted is copied, to the byte. The rest of an image keeps a pattern, so that a
-//    walk which looks at bytes that it has not asked for goes wrong, and a test with it.
-// 2. Of one READ, the lines (64 bytes of the source) come in any order, each as it is at that
+// 1. Exactly the requested bytes are copied. The rest of an image keeps a pattern, so a walk that
+//    reads bytes which it has not requested fails, and a test with it.
+// 2. The lines of one READ (64 bytes of the source) arrive in any order, each as it is at that
 //    moment, its words in the order of their addresses. Between two lines, anything may happen.
-// 3. Bytes outside the memory read as zeros, as if a transport had refused: that is no node.
-// 4. Bytes that are not nodes lie in a place of their own for each wish, which goes with the next
-//    one: who looks at them later is caught by an address sanitizer.
+// 3. Bytes outside the memory read as zeros, as if a transport had refused: zeros are not a node.
+// 4. Bytes other than nodes have a buffer of their own for each request, which is freed with the
+//    next one: an address sanitizer detects later accesses.
 //
 // Thread: a CopyMachine and its accesses belong to one thread.
 #pragma once
@@ -30,7 +30,7 @@
 
 namespace espalier::test {
 
-/// Brings lines to the walks that wait for them.
+/// Delivers lines to the walks that wait for them.
 class CopyMachine {
  public:
   enum class Order : std::uint8_t { random, last_line_first };
@@ -38,14 +38,14 @@ class CopyMachine {
   CopyMachine(std::span<const std::byte> memory, std::uint64_t seed, Order order = Order::random)
       : memory_(memory), random_(seed), order_(order) {}
 
-  /// Some of what is in flight comes a bit further; walks whose bytes are all there become ready.
+  /// Delivers some of what is in flight; walks whose bytes are complete become ready.
   void turn();
   [[nodiscard]] bool idle() const { return flights_.empty(); }
-  /// Nodes that walks came to, so far.
+  /// Nodes that walks have reached so far.
   [[nodiscard]] std::uint64_t nodes() const { return nodes_; }
 
-  /// Whatever part of a node is wanted, all of it comes: for nodes whose lengths lie, of which a
-  /// walk would look at bytes that it did not ask for.
+  /// Whichever part of a node is requested, all of it is delivered: for nodes with wrong lengths,
+  /// of which a walk would read bytes that it did not request.
   bool whole_nodes = false;
 
   /// Called between two lines of a READ: the number of lines still to come.
@@ -54,7 +54,7 @@ class CopyMachine {
  private:
   friend class CopyAccess;
 
-  /// A part of one line on its way.
+  /// A part of one line in flight.
   struct Piece {
     std::uint64_t from = 0;  // offset in the memory
     std::byte* to = nullptr;
@@ -73,7 +73,7 @@ class CopyMachine {
   [[nodiscard]] bool holds(std::uint64_t offset, std::uint64_t bytes) const {
     return offset <= memory_.size() && bytes <= memory_.size() - offset;
   }
-  /// Whether the buffer that a reference means is still there.
+  /// Whether the buffer still has the content that the reference names.
   [[nodiscard]] bool still_there(wire::Ref ref) const;
 
   std::span<const std::byte> memory_;
@@ -83,7 +83,7 @@ class CopyMachine {
   std::uint64_t nodes_ = 0;
 };
 
-/// One lane's window on the memory behind a CopyMachine.
+/// One lane's access to the memory behind a CopyMachine.
 class CopyAccess {
  public:
   static constexpr bool kInPlace = false;
@@ -94,14 +94,14 @@ class CopyAccess {
         node_bytes_(node_bytes),
         image_(std::make_unique<std::byte[]>(node_bytes)) {}
 
-  /// Suspends until what was wanted has come.
+  /// Suspends until the requested bytes have arrived.
   struct Arrival {
     CopyAccess* access;
     [[nodiscard]] bool await_ready() const noexcept { return access->wanted_.empty(); }
     void await_suspend(std::coroutine_handle<> walk) const { access->send(walk); }
     void await_resume() const noexcept {}
   };
-  /// Suspends for a round trip and tells what it found.
+  /// Suspends for a round trip and returns what it found.
   struct Confirmation {
     CopyAccess* access;
     wire::Ref ref;
@@ -111,7 +111,7 @@ class CopyAccess {
       return access->machine_->still_there(ref) ? tree::Confirmed::yes : tree::Confirmed::changed;
     }
   };
-  /// The walker's epoch holds as soon as a walk has begun.
+  /// The walker's epoch is exposed as soon as a walk has begun.
   struct Entered {
     [[nodiscard]] bool await_ready() const noexcept { return true; }
     void await_suspend(std::coroutine_handle<>) const noexcept {}
@@ -140,7 +140,7 @@ class CopyAccess {
   CopyMachine* machine_;
   base::ReadyQueue* queue_;
   std::uint32_t node_bytes_;
-  std::uint64_t offset_ = 0;  // of the node whose image this is
+  std::uint64_t offset_ = 0;  // of the node of this image
   std::unique_ptr<std::byte[]> image_;
   std::unique_ptr<std::uint64_t[]> header_;
   std::unique_ptr<std::uint64_t[]> bytes_;  // aligned for the words of the page table
@@ -148,7 +148,7 @@ class CopyAccess {
 };
 static_assert(tree::RemoteAccess<CopyAccess>);
 
-/// Works until nothing is left for the engine to do.
+/// Runs until the engine has nothing left to do.
 template <class WalkScheduler>
 void run(WalkScheduler& scheduler, CopyMachine& machine) {
   while (scheduler.poll() != 0) machine.turn();

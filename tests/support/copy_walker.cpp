@@ -14,7 +14,7 @@ template class Walker<test::CopyPlace>;
 namespace espalier::test {
 namespace {
 
-// From the header's bytes alone, as somebody elsewhere reads them.
+// Made from the header's bytes alone, as a remote reader does.
 tree::MapView view_of(const tree::StoreCore& store, const tree::MapCore& map) {
   wire::MapHeader header;
   std::memcpy(&header, store.region.at(map.header_offset), sizeof header);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader that walks over copies, and writes down what it was answered. Of the store it knows the
-// bytes, a view made from the map's header, and a place in the table of epochs.
+// A reader that walks over copies, and records its answers. Of the store it has the bytes, a view
+// made from the map's header, and a place in the epoch table.
 #pragma once
 
 #include <cstdint>
@@ -58,7 +58,7 @@ class CopyWalker {
   void submit(Question question, const memory::HeldVersion* held = nullptr, wire::Ref hint = {}) {
     walker.submit(recorder.ask(std::move(question), held, hint));
   }
-  /// Works until all is answered.
+  /// Runs until all is answered.
   void drain() { run(walker, machine); }
 
   WalkRecorder recorder;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device in a process of its own. It is forked when it is made, so before anything has threads,
-// and serves when it is asked to.
+// A device in a process of its own. The process is forked when this is made, so before there are
+// other threads, and serves on request.
 //
-// Thread: belongs to one, the only one there is while this is made.
+// Thread: belongs to one, the only one in the process when this is made.
 #pragma once
 
 #include <signal.h>
@@ -21,7 +21,7 @@ class DeviceProcess {
   explicit DeviceProcess(const node::Config& config)
       : child_([&config](Line& line) { return serve(line, config); }) {}
 
-  /// Returns when it serves. Requires: its host does. Throws what kept it from that.
+  /// Returns when it serves. Requires: its host serves. Throws the reason of a failure.
   void start() {
     std::string said;
     child_.line().send("start");
@@ -38,7 +38,7 @@ class DeviceProcess {
 
  private:
   static constexpr const char* kServes = "serves";
-  // Machines that test may be so busy that nothing moves for seconds.
+  // Test machines may be so busy that nothing proceeds for seconds.
   static constexpr std::uint64_t kHostTimeoutNs = 10'000'000'000;
 
   static int serve(Line& line, const node::Config& config) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a durable node that is killed again and again: it writes keys of its own, knows what
-// was acknowledged and what was under way, and looks each time whether that is there. Of a node
-// that answers before it is durable it counts on that alone of which it was told that it is. It
-// outlives the node, in a process of its own.
+// A client of a durable node that is killed repeatedly: it writes its own keys, knows which writes
+// were acknowledged and which were in flight, and checks after each restart that these are there.
+// With a node that answers before its writes are durable it expects only what was reported as
+// durable. It outlives the node, in a process of its own.
 //
 // Thread: one.
 #pragma once
@@ -27,10 +27,10 @@ class DurableClient {
   DurableClient(std::uint64_t number, std::uint64_t seed, bool async = false)
       : number_(number), async_(async), random_(seed) {}
 
-  /// Comes to the node, and looks at all it knows of. Returns what is wrong; empty: nothing.
+  /// Connects to the node, and checks all that it knows of. Returns what is wrong; empty: nothing.
   std::string check(const std::string& address);
   /// Writes until the node is gone; calls `acknowledged` for each answer. Returns what is wrong
-  /// with how that ended.
+  /// with the end.
   template <class Acknowledged>
   std::string work(const Acknowledged& acknowledged) {
     for (;;) {
@@ -72,9 +72,9 @@ class DurableClient {
   Result<void> take();
   Result<void> look_at_others();
   Result<void> await_durable();
-  /// Has this believed once it is durable what was answered by now.
+  /// Calls `what`, which records answers, once all that was answered by now is durable.
   void believe(std::function<void()> what);
-  /// Of a write of the map: no version comes again. Errors: corrupt.
+  /// Records a write's version in the map, which must not be reused. Errors: corrupt.
   Result<void> take_version(Version version);
   template <class Object>
   Result<void> write_one(Object& object, KeyTruth& truth, const std::string& key,
@@ -98,7 +98,7 @@ class DurableClient {
   std::map<std::string, KeyTruth> hash_;
   NumberTruth sum_;
   NumberTruth rows_;
-  std::uint64_t next_number_ = 0;              // all numbers that were given are below
+  std::uint64_t next_number_ = 0;              // all numbers taken are below
   std::uint64_t next_counted_ = 0;             // likewise
   std::map<std::string, std::uint64_t> seen_;  // of other clients' keys
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The controller of a FatTree's switches, in a FatTreeWorld: it reads the nodes' trees and mapping
-// feeds where they lie, and asks switches by words, as over sockets; one that is down does not
-// answer, and one that comes up has forgotten all.
+// feeds in place, and sends requests to switches as over sockets; a switch that is down does not
+// answer, and a restarted one has no state.
 //
 // Thread: one.
 #pragma once
@@ -24,13 +24,13 @@ class FatTreeController {
   FatTreeController(FatTreeWorld& world, const FatTreeWorld::Room& room);
   ~FatTreeController();
 
-  /// A round; the test fails where a node cannot be read.
+  /// A round; the test fails if a node cannot be read.
   place::TopologyController::Round round();
   /// The switch goes down, or comes up without tables.
   void take_down(std::size_t number);
   void bring_up(std::size_t number);
   [[nodiscard]] place::TopologyController& controller() { return *controller_; }
-  /// Generations of redirect keys that are good at a node now.
+  /// Generations of redirect keys that are valid at a node now.
   [[nodiscard]] std::size_t keys_of(std::uint16_t node) const;
 
  private:

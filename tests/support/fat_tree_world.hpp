@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map over four nodes behind a FatTree of 13 switches (dataplane/fat_tree.hpp), in one thread and
-// on a network of a seed: three nodes in one pod and one in another, a client in the first pod and
-// one in neither. All nodes go by one keyed key and one prefix. Clients know the borders, pick the
+// on a seeded network: three nodes in one pod and one in another, a client in the first pod and one
+// in neither. All nodes share one keyed key and one prefix. Clients know the borders, select the
 // node of a key, and READ there by the key.
 //
 // Thread: one.
@@ -35,8 +35,8 @@ class FatTreeWorld : public CheckedGets {
   static constexpr std::array<dataplane::FatTree::Host, kClients> kClientHosts{
       {{0, 1, 1}, {2, 0, 0}}};
 
-  /// How much the switches hold: ranges in the core, a layer in each aggregation switch and two in
-  /// each edge switch.
+  /// The switches' room: ranges in the core, a layer in each aggregation switch and two in each
+  /// edge switch.
   struct Room {
     std::size_t ranges = 40;
     std::size_t nodes = 400;  // of each layer
@@ -54,22 +54,22 @@ class FatTreeWorld : public CheckedGets {
   }
   [[nodiscard]] std::uint16_t node_of(const std::string& name) const;
   void put(const std::string& name, const std::string& value);
-  /// Compiles the trees of all nodes together, as they are now; no switch is told.
+  /// Compiles the current trees of all nodes together; does not update switches.
   void compile(const Room& room);
-  /// Tells a switch its part of what was compiled last, or the same with addresses anywhere.
+  /// Sends a switch its part of the newest tables, or the same with arbitrary addresses.
   void install(std::size_t number);
   void install_lies(std::size_t number, base::Random& random);
   void install_all();
   void turn();
   void ask(std::size_t client, const std::string& name);
-  /// Asks and waits. Returns how many trips it took.
+  /// Gets a key and waits. Returns the number of round trips.
   std::uint64_t trips_of(std::size_t client, const std::string& name);
-  /// Whether all pairs are as they should be.
+  /// Whether all pairs are connected.
   [[nodiscard]] bool all_connected() const;
-  [[nodiscard]] std::uint64_t resolved() const;  // by nodes, for no table knew
+  [[nodiscard]] std::uint64_t resolved() const;  // by nodes, since no table matched
   [[nodiscard]] std::uint64_t restarts() const;  // of walks
 
-  /// A READ pair, and the reader that has it.
+  /// A READ pair, and the reader that uses it.
   struct Link {
     fabric::Registration own;  // at the node, of this client alone
     std::unique_ptr<fabric::QueuePair> host_pair;
@@ -102,7 +102,7 @@ class FatTreeWorld : public CheckedGets {
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<std::unique_ptr<Client>> clients;
   std::vector<dataplane::MapKeys> keys;
-  std::vector<dataplane::SwitchProgram> programs;  // of what was compiled last
+  std::vector<dataplane::SwitchProgram> programs;  // of the last compilation
 
  private:
   void connect(std::size_t client, std::uint16_t node);

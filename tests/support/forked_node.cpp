@@ -67,7 +67,7 @@ int serve(Line& line, const node::Config& config, const node::NodeOptions& optio
     const IdleNumbers numbers = numbers_when_quiet(**node);
     line.send({reinterpret_cast<const char*>(&numbers), sizeof numbers});
   }
-  // What an ended connection did is seen by whoever has seen its end.
+  // A thread that sees the end of a connection sees its effects.
   while (!quiet(**node)) std::this_thread::yield();
   std::string wrong;
   for (const std::string& complaint : tree::audit_store((*node)->store()))

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node in a process of its own, for tests whose clients are processes too. It needs no program,
-// so it is there in every build, under ThreadSanitizer too.
+// so it works in every build, also under ThreadSanitizer.
 //
-// Thread: belongs to one, the only one there is while this is made.
+// Thread: belongs to one, the only one in the process when this is made.
 #pragma once
 
 #include <cstddef>
@@ -16,13 +16,13 @@
 
 namespace espalier::test {
 
-/// What such a node has and holds, when nobody is connected any more.
+/// What such a node holds when no client is connected.
 struct IdleNumbers {
   std::uint64_t taken_bytes = 0;         ///< of its region, from the system
   std::uint64_t node_bytes = 0;          ///< of tree nodes of all maps
   std::uint64_t value_bytes = 0;         ///< of out-of-line values of all maps
   std::uint64_t retired_bytes = 0;       ///< unlinked and not yet free
-  std::uint64_t long_message_bytes = 0;  ///< of messages that are still gathered
+  std::uint64_t long_message_bytes = 0;  ///< of incomplete messages
   std::uint64_t snapshots = 0;
   std::uint64_t epoch_participants = 0;
   std::uint64_t resident_bytes = 0;  ///< of the process
@@ -34,17 +34,18 @@ struct IdleNumbers {
 
 class ForkedNode {
  public:
-  /// Starts it and waits until it serves. Throws what kept it from that.
+  /// Starts it and waits until it serves. Throws the reason of a failure.
   explicit ForkedNode(const node::Config& config, const node::NodeOptions& options = {});
   ForkedNode(const ForkedNode&) = delete;
   ForkedNode& operator=(const ForkedNode&) = delete;
 
-  /// Where it listens on the fabric, as configured, with the ports that it took.
+  /// Its fabric addresses, as configured, with the actual ports.
   [[nodiscard]] const std::vector<std::string>& fabric_addresses() const { return addresses_; }
-  /// Waits until nobody is connected and nothing is in flight, and asks. If that never comes, this
-  /// waits for ever, and the watchdog of all tests ends it. Throws if the node is gone.
+  /// Waits until no client is connected and nothing is in flight, and gets the numbers. If that
+  /// never happens, this waits for ever, and the watchdog of all tests ends it. Throws if the node
+  /// is gone.
   IdleNumbers idle_numbers();
-  /// Stops it. Returns what its structures and its end had wrong; empty if nothing.
+  /// Stops it. Returns what was wrong with its structures and its end; empty: nothing.
   std::string stop();
 
  private:

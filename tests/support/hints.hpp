@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where walks may enter a map besides its root: nodes as they are, as they were, and references
-// that never named one. What a cache of references offers, and more.
+// Where walks may enter a map besides its root: current nodes, former nodes, and references that
+// never named a node. All that a cache of references may have, and more.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,14 @@
 
 namespace espalier::test {
 
-/// What walkers of one thread come in by.
+/// Entry points for the walkers of one thread.
 class Hints {
  public:
   Hints(const tree::MapCore& map, std::uint64_t seed) : map_(&map), random_(seed) {}
-  /// From here on of another map; what was a node of an earlier one is still offered.
+  /// Switches to another map; former nodes of an earlier one are still offered.
   void follow(const tree::MapCore& map) { map_ = &map; }
 
-  /// Some node of the map as it is now, or none.
+  /// A current node of the map, or none.
   wire::Ref current() {
     constexpr wire::Lid kFirst = (wire::kHeaderWords << wire::kTablePageShift) + wire::kHeaderWords;
     const auto lids = static_cast<wire::Lid>(map_->table.in_use() + 8);
@@ -28,23 +28,23 @@ class Hints {
     if (ref) remember(ref);
     return ref;
   }
-  /// What was once a node: by now perhaps superseded, free, or something else.
+  /// A former node: by now perhaps superseded, free, or something else.
   wire::Ref remembered() { return seen_.empty() ? wire::Ref{} : random_.pick(seen_); }
-  /// What a node that may be gone names as its predecessors and successor.
+  /// A predecessor or successor that a perhaps freed node names.
   wire::Ref linked() {
     const tree::NodeView node = map_->view(remembered());
     const wire::Ref refs[] = {node.old_ref(), node.old2_ref(), node.successor_ref()};
     const wire::Ref ref = random_.pick(refs);
-    // What is no node may hold any bytes there.
+    // Other memory may hold any bytes there.
     return ref.offset() + map_->geometry.node_bytes <= map_->store.region.bytes() ? ref
                                                                                   : wire::Ref{};
   }
-  /// The same place, with the generation of what lies there now.
+  /// The same place, with its present generation.
   wire::Ref refreshed() {
     const wire::Ref ref = remembered();
     return wire::Ref::make(ref.offset(), map_->view(ref).generation());
   }
-  /// The same place, with a generation that may come, or came long ago.
+  /// The same place, with a future or an old generation.
   wire::Ref with_another_generation() {
     const wire::Ref ref = remembered();
     return wire::Ref::make(ref.offset(),

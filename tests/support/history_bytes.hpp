@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations as bytes, for histories that are recorded in several processes and checked in one.
+// Serialises operations, for histories that are recorded in several processes and checked in one.
 #pragma once
 
 #include <string>

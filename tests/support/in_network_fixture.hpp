@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A real node with a switch before it, controllers that fill its tables, and a client whose READs
-// carry keys; every answer is held against a model.
+// carry keys; every answer is checked against a model.
 //
 // Thread: one.
 #pragma once
@@ -57,7 +57,7 @@ class InNetwork : public NodeFixture {
     ASSERT_TRUE(written_->put(key, value));
     model_[key] = value;
   }
-  /// A number of the switch's status.
+  /// A number in the switch's status.
   [[nodiscard]] std::uint64_t number_of_switch(const std::string& wanted) const {
     std::istringstream lines(*dataplane::ControlClient::connect(control())->ask("status"));
     std::string name;
@@ -75,7 +75,7 @@ class InNetwork : public NodeFixture {
     ASSERT_TRUE(map) << message(map.error());
     read_.emplace(*map);
   }
-  /// READs that a right answer waited for.
+  /// READs in sequence for a correct answer.
   std::uint64_t trips_of(const std::string& key) {
     const auto trips = [&] { return client::StoreImpl::of(*reader_).read_traffic().round_trips; };
     const std::uint64_t before = trips();
@@ -87,8 +87,8 @@ class InNetwork : public NodeFixture {
         << key;
     return trips() - before;
   }
-  /// A round that comes about. Where the machine is so busy that the controller's lease was lost
-  /// since the round before, it is told everything anew.
+  /// A successful round. If the machine is so busy that the controller's lease was lost since the
+  /// last round, everything is installed again.
   Did did(IndexController& controller) {
     for (int i = 0; i < 100; ++i) {
       const auto round = controller.round();
@@ -100,7 +100,7 @@ class InNetwork : public NodeFixture {
     return Did::nothing;
   }
 
-  /// A get takes so many trips; where a busy machine has lost leases, once they are there again.
+  /// Expects a get with so many round trips; if a busy machine has lost leases, once they are back.
   void expect_trips(std::uint64_t wanted, const std::string& key,
                     IndexController* controller = nullptr) {
     std::uint64_t trips = 0;
@@ -111,7 +111,7 @@ class InNetwork : public NodeFixture {
     EXPECT_EQ(trips, wanted) << key;
   }
 
-  bool lost_ = false;  // a lease, ever, or since a test has set it back
+  bool lost_ = false;  // a lease was lost, since the last reset by a test
   std::optional<Store> writer_;
   std::optional<Map> written_;
   std::optional<Store> reader_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sets of keys that are hard on an ordered map, each for a reason.
+// Sets of keys that are difficult for an ordered map, each for a reason.
 #pragma once
 
 #include <cstddef>
@@ -37,11 +37,11 @@ inline constexpr KeyPattern kKeyPatterns[] = {
     KeyPattern::binary_zeros,  KeyPattern::all_ones,     KeyPattern::hot_leaf,
 };
 
-/// The name of a pattern as it stands above.
+/// The name of a pattern in the enumeration above.
 std::string_view name(KeyPattern pattern);
 
-/// Up to `count` different keys of a pattern (fewer where the pattern has no more), none longer
-/// than `key_bytes_max`, in the order in which a test should first use them.
+/// Up to `count` different keys of a pattern (fewer if the pattern has no more), none longer than
+/// `key_bytes_max`, in the order in which a test should first use them.
 std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count, std::size_t key_bytes_max,
                                    std::uint64_t seed);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a key of a durable store may have after a crash: what was acknowledged or seen last, and
-// what was begun since.
+// The values that a key of a durable store may have after a crash: the one acknowledged or seen
+// last, and those of writes begun since.
 //
 // Thread: one.
 #pragma once
@@ -23,13 +23,13 @@ class KeyTruth {
   };
 
  public:
-  /// A write begins, behind those before it. Returns its number.
+  /// A write begins, after those before it. Returns its number.
   std::uint64_t begin(Value value) {
     all_.push_back({++begun_, value});
     may_be_.push_back({begun_, std::move(value)});
     return begun_;
   }
-  /// It was acknowledged: those before it are gone for good.
+  /// It was acknowledged: earlier values are gone for good.
   void acknowledged(std::uint64_t number) {
     std::erase_if(may_be_, [&](const Write& each) { return each.number < number; });
   }
@@ -37,19 +37,19 @@ class KeyTruth {
   void refused(std::uint64_t number) {
     std::erase_if(may_be_, [&](const Write& each) { return each.number == number; });
   }
-  /// Whether a reader may see this, who does not know what a crash leaves of it.
+  /// Whether a reader may see this value, until a read shows what a crash has left.
   [[nodiscard]] bool may_be(const Value& value) const {
     return std::ranges::find(may_be_, value, &Write::value) != may_be_.end();
   }
-  /// A reader has seen this. Returns whether it may be.
+  /// A reader has seen this value. Returns whether it is possible.
   [[nodiscard]] bool seen(const Value& value) {
     const auto at = std::ranges::find(may_be_, value, &Write::value);
     if (at == may_be_.end()) return false;
     may_be_.erase(may_be_.begin(), at);
     return true;
   }
-  /// What a reader that begins now may see, however long it takes: what the key may have now, and
-  /// what is written until it ends. Others may see newer ones meanwhile.
+  /// The values that a reader which begins now may see, however long it takes: the present
+  /// possibilities, and what is written until it ends. Other readers may see newer ones meanwhile.
   class Since {
    public:
     Since() = default;
@@ -65,7 +65,7 @@ class KeyTruth {
     std::vector<Write> may_be_;
     std::uint64_t begun_ = 0;
   };
-  /// After a crash it has this, and nothing else any more. Returns whether it may.
+  /// The value after a crash; other possibilities are gone. Returns whether it is possible.
   [[nodiscard]] bool found(const Value& value) {
     if (!seen(value)) return false;
     may_be_.resize(1);
@@ -83,12 +83,12 @@ class KeyTruth {
   std::vector<Write> all_;
 };
 
-/// What numbers came to: of adds, rows, takes.
+/// The possible values of counts: of adds, rows, numbers taken.
 struct NumberTruth {
   std::uint64_t acknowledged = 0;
   std::uint64_t asked = 0;
 
-  /// Whether it may be this.
+  /// Whether this value is possible.
   [[nodiscard]] bool may_be(std::uint64_t number) const {
     return acknowledged <= number && number <= asked;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client by hand: rings, a window, and a pair to write it. What it says need not be so.
+// A scripted client: rings, a window, and a pair to write it. Its claims may be false.
 //
 // Thread: one at a time; write() through a link of its own, any.
 #pragma once
@@ -24,7 +24,7 @@ namespace espalier::test {
 
 inline constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
 
-/// With the secret that ESPALIER_SECRET_FILE names, if it names one.
+/// With the secret of ESPALIER_SECRET_FILE, if that is set.
 inline client::FabricConnectionOptions as_this_process() {
   client::FabricConnectionOptions options;
   options.secret = client::KnownSecret::of_process().value();

@@ -224,7 +224,7 @@ void LoadWorker::use_counters() {
   newest_number_ = number + 1;
   const std::uint64_t amount = random_.between(1, 9);
   const std::uint64_t sum = good(map_.add("sum", amount), "add");
-  // Whoever tidies up begins anew, when no worker is there.
+  // The cleanup resets it, when there is no worker.
   expect(sum >= sum_ + amount, "a sum");
   sum_ = sum;
 }

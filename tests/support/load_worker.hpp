@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client as it should be, which believes nothing: does random operations of every kind to keys of
-// its own through a connection, and holds each answer against what it wrote.
+// A correct client that checks everything: it does random operations of every kind on keys of its
+// own through a connection, and compares each answer with what it wrote.
 //
 // Thread: one.
 #pragma once
@@ -17,15 +17,15 @@
 
 namespace espalier::test {
 
-/// Erases all items of [low, high), many at a time. Returns what went wrong.
-/// One by one and not in batches, for batches of erases leave emptied leaves as they are.
+/// Erases all items of [low, high), many at a time. Returns what went wrong. Uses single erases,
+/// since batches of erases keep emptied leaves.
 [[nodiscard]] std::string erase_range(const Map& map, std::string_view low, std::string_view high);
 
 class LoadWorker {
  public:
-  /// Connects, and erases what others of its family left, whose names begin alike. Its own must be
-  /// new: what a client asked for just before it was killed may still be done after its successor
-  /// has come. Throws if it cannot.
+  /// Connects, and erases what others of its family left, whose names share a prefix. Its own name
+  /// must be new: the last requests of a killed client may still be executed after its successor
+  /// has connected. Throws if it cannot.
   LoadWorker(const std::string& address, const std::string& family, const std::string& name,
              std::uint64_t seed);
   /// Does so many operations. `go_on` is called after every hundredth. Throws at a wrong answer.
@@ -59,7 +59,7 @@ class LoadWorker {
   std::uint64_t newest_number_ = 0;
   std::uint64_t sum_ = 0;
   Model held_;
-  std::optional<Snapshot> snapshot_;  // shows held_; goes before the store
+  std::optional<Snapshot> snapshot_;  // shows held_; destroyed before the store
 };
 
 }  // namespace espalier::test

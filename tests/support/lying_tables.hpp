@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Well-formed tables of a switch that say anything.
+// Well-formed tables of a switch with arbitrary content.
 // Thread: a Random belongs to one.
 #pragma once
 
@@ -11,8 +11,8 @@
 
 namespace espalier::test {
 
-/// Of the same shape as some, with addresses anywhere: `base` is where those of the redirect key
-/// begin, for so many bytes.
+/// Tables of the same shape as `tables`, with arbitrary addresses: `base` is the first of the
+/// redirect key, for so many bytes.
 [[nodiscard]] inline dataplane::IndexTables lying_tables(dataplane::IndexTables tables,
                                                          std::uint64_t base, std::uint64_t bytes,
                                                          base::Random& random) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Does random things to a map on one thread and compares each answer with a std::map, the structure
-// with its audit, and all versions with the version replay.
+// Does random operations on a map on one thread and compares each answer with a std::map, the
+// structure with its audit, and all versions with the version replay.
 //
-// Two kinds of phases take turns, so that trees grow, shrink and vanish: in one most writes put, in
-// the other most erase. Every value is different where it is long enough to be.
+// Two kinds of phases alternate, so that trees grow, shrink and vanish: in one most writes put, in
+// the other most erase. Values are all different if they are long enough.
 #pragma once
 
 #include <cstdint>
@@ -36,15 +36,15 @@ class ModelDriver {
  public:
   ModelDriver(Map map, const ModelOptions& options);
 
-  /// Makes all steps; returns what went wrong first.
+  /// Makes all steps; returns the first error.
   [[nodiscard]] std::optional<std::string> run();
   /// Compares everything: scans both ways, the count, the audit.
   [[nodiscard]] std::optional<std::string> compare_all();
-  /// Erases what is left, in random order.
+  /// Erases all items, in random order.
   [[nodiscard]] std::optional<std::string> empty();
 
  private:
-  // A snapshot with what the map held when it was taken.
+  // A snapshot, and the map's content when it was taken.
   struct Held {
     Recorder recorder;
     ReferenceMap then;

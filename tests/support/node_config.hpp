@@ -8,13 +8,13 @@
 
 namespace espalier::test {
 
-/// Leases that no machine is too busy for: a reader may stand still for minutes.
+/// Leases that survive busy machines: a reader may be preempted for minutes.
 inline constexpr base::LeaseTerms kLeasesThatLast{.renew_every_ns = 20'000'000,
                                                   .believed_for_ns = 120'000'000'000,
                                                   .lost_after_ns = 300'000'000'000};
 
-/// A node for tests: at a socket in `folder`, with less memory than users give it, and none of it
-/// in huge pages, of which a machine may have few.
+/// A node for tests: at a socket in `folder`, with less memory than in production, and without huge
+/// pages, of which a machine may have few.
 inline node::Config node_config(const base::TemporaryFolder& folder, std::uint32_t cores = 1) {
   node::Config config;
   config.node.socket = (folder / "node").string();

@@ -247,7 +247,7 @@ void Witness::wait_for(std::uint64_t rounds) const {
 }
 
 void Witness::work(const std::string& socket) {
-  // So long that nobody else writes such keys by chance, and no other witness's.
+  // So long that no other client writes such keys by chance, and distinct for each witness.
   static std::atomic<int> number{0};
   const std::string name = "witness " + std::to_string(++number) + ' ';
   failed_ = true;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node in this process, and somebody who uses it as one should, to see whether others can spoil
-// that.
+// A node in this process, and a correct client, to check whether other clients can affect it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,8 +24,8 @@ namespace espalier::test {
 using base::open_descriptors;
 /// Memory of this process, in bytes.
 std::size_t resident_bytes();
-/// What this process has allocated and not freed, in bytes; the stores' own memory is apart. Under
-/// a sanitizer, which has an allocator of its own, 0.
+/// Bytes that this process has allocated and not freed, without the stores' own memory. 0 under a
+/// sanitizer, which has an allocator of its own.
 std::size_t heap_bytes();
 
 /// Starts a node at a socket of its own; one test at a time in each process.
@@ -35,35 +34,34 @@ class NodeFixture : public testing::Test {
   ~NodeFixture() override;
   void start();
   [[nodiscard]] const std::string& socket() const { return config_.node.socket; }
-  /// How stores reach the node: "unix", or by a fabric, "shm", "roce", "memif" or "ofi",
-  /// with "_send" behind it where rings are carried as messages, and "_one_sided" where stores
-  /// read by themselves; or "device", by a device before it, which reads it over "shm", and
-  /// "device_balanced", where its balancer has some of what it knows read of the host all the same;
-  /// or "datagram", by its socket, with gets as datagrams of UDP, as with "_datagram" behind
-  /// "unix", a fabric or "sharded"; or "in_network", through a switch whose tables follow the map
-  /// "tested", by READs that carry keys. "_known" behind a fabric: its clients have to prove a
-  /// secret, which all of this process have from ESPALIER_SECRET_FILE, as administrators. "sharded"
-  /// has a node more, and "sharded_three" has two, for maps that make_sharded() makes. Before
-  /// start().
+  /// Selects the path from stores to the node; call before start().
+  /// "unix", or a fabric: "shm", "roce", "memif" or "ofi", with the suffix "_send" if rings are
+  /// carried as messages, and "_one_sided" if stores use one-sided reads. "device": through a
+  /// device, which reads the node over "shm"; "device_balanced": whose balancer has some cached
+  /// data read from the host all the same. "datagram": by its socket, with gets as datagrams of
+  /// UDP, like the suffix "_datagram" after "unix", a fabric or "sharded". "in_network": through a
+  /// switch whose tables follow the map "tested", by READs that carry keys. The suffix "_known"
+  /// after a fabric: clients must prove a secret, which all of this process have from
+  /// ESPALIER_SECRET_FILE, as administrators. "sharded" has one more node, and "sharded_three" has
+  /// two, for maps that make_sharded() makes.
   void reach_by(const std::string& way);
   [[nodiscard]] std::string address() const;
   [[nodiscard]] Store connect() const;
   /// Writes a file of secrets for the node, and one for the clients of this process.
   void ask_for_secrets();
-  /// Waits until nobody is connected and nothing is left of those who were, and looks at the map.
+  /// Waits until no client is connected and nothing of earlier ones is left, and audits the map.
   void expect_all_came_back();
   void await_dropped_maps();
   [[nodiscard]] std::uint64_t held_snapshots();
-  /// The device's, of whatever way.
+  /// The device's address, for each path.
   [[nodiscard]] std::string device_address() const {
     return "unix:" + (folder_ / "device").string();
   }
-  /// Starts a device before the node, which offers its memory over shared memory.
+  /// Starts a device before the node, which offers its memory over shm.
   void start_device();
-  /// Opens a switch before a node that is reached over memif, and those besides it, in place of the
-  /// one that there is.
+  /// Opens a switch before the nodes that are reached over memif, instead of the present one.
   void open_switch();
-  /// Two in a row, of which the one before the node has its control at another socket.
+  /// Opens two in a row; the one before the node has its control at another socket.
   void open_switches();
   [[nodiscard]] std::string control() const { return (folder_ / "control").string(); }
   [[nodiscard]] std::string control_behind() const { return (folder_ / "control_behind").string(); }
@@ -72,13 +70,13 @@ class NodeFixture : public testing::Test {
   [[nodiscard]] std::uint32_t in_flight() const;
   [[nodiscard]] bool is_device() const { return way_.starts_with("device"); }
   [[nodiscard]] bool is_sharded() const { return way_.starts_with("sharded"); }
-  /// As clients reach the nodes, this one first.
+  /// Addresses of the nodes for clients, this one's first.
   [[nodiscard]] std::string fabric_of_other(std::size_t number) const;
   [[nodiscard]] std::vector<std::string> shard_addresses() const;
   /// Makes a map over all of them: node i has the keys from borders[i - 1] on.
   void make_sharded(const std::string& name, const MapOptions& options,
                     const std::vector<std::string>& borders);
-  /// Starts those besides this one.
+  /// Starts the other nodes.
   void start_others();
 
   base::TemporaryFolder folder_;
@@ -87,15 +85,15 @@ class NodeFixture : public testing::Test {
   std::unique_ptr<node::Node> node_;
   std::vector<node::Config> other_configs_;
   std::vector<std::unique_ptr<node::Node>> others_;   // of maps that lie on several
-  std::unique_ptr<device::Device> device_;            // null: stores reach the node itself
+  std::unique_ptr<device::Device> device_;            // null: stores reach the node directly
   std::unique_ptr<dataplane::RunningSwitch> behind_;  // null: there is none behind switch_
-  std::unique_ptr<dataplane::RunningSwitch> switch_;  // null: no switch is on the way
+  std::unique_ptr<dataplane::RunningSwitch> switch_;  // null: no switch on the path
   std::unique_ptr<client::ControllerThread> controller_;
   std::string way_ = "unix";
   std::size_t descriptors_ = 0;  // open once the node had started
 };
 
-/// Tests whose parameter is such a way.
+/// Tests whose parameter is such a path.
 class NodeOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
  protected:
   NodeOverEachWay() { reach_by(GetParam()); }
@@ -104,8 +102,8 @@ inline constexpr const char* kWays[] = {"unix",      "shm",   "shm_send", "roce"
                                         "roce_send", "memif", "ofi"};
 inline std::string way_name(const ::testing::TestParamInfo<const char*>& way) { return way.param; }
 
-/// Writes and reads through a connection of its own, on a thread of its own, and holds every answer
-/// against what it wrote, until it goes.
+/// A client with its own connection and thread that writes and reads, and checks every answer
+/// against what it wrote, until it is destroyed.
 class Witness {
  public:
   explicit Witness(const std::string& socket);
@@ -113,7 +111,7 @@ class Witness {
   Witness(const Witness&) = delete;
   Witness& operator=(const Witness&) = delete;
 
-  /// Waits until it has done so many rounds more.
+  /// Waits until it has done so many more rounds.
   void wait_for(std::uint64_t rounds) const;
   [[nodiscard]] std::uint64_t rounds() const { return rounds_.load(std::memory_order_relaxed); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program `espalier serve` as a process of its own, which ends with the test that started it,
-// whatever becomes of that.
+// even if that crashes.
 //
-// Thread: one, which must live as long as this does: the process is killed when it ends.
+// Thread: one, which must live as long as this does: the process is killed when the thread ends.
 #pragma once
 
 #include <sys/types.h>
@@ -18,7 +18,7 @@ namespace espalier::test {
 
 class NodeProgram {
  public:
-  /// Starts `arguments` in `folder`, its standard error going into the file `log` there.
+  /// Starts `arguments` in `folder`, with its standard error in the file `log` there.
   NodeProgram(const std::filesystem::path& folder, const std::vector<std::string>& arguments);
   NodeProgram(const NodeProgram&) = delete;
   NodeProgram& operator=(const NodeProgram&) = delete;
@@ -27,10 +27,10 @@ class NodeProgram {
 
   /// Waits for its next message, such as "READY=1". Nothing: it has ended.
   std::optional<std::string> next_message();
-  /// Sends messages in its place until nobody can send one more: it waits with its next one.
+  /// Fills the socket's queue with messages, so the node blocks at its next one.
   void fill_messages() const;
   void send(int signal) const;
-  /// Lets it do nothing more; returns when it has stopped.
+  /// Stops the process (SIGSTOP); returns when it has stopped.
   void stop() const;
   /// Waits until it ends. Returns its exit code, or minus the signal that ended it.
   int wait();
@@ -38,8 +38,8 @@ class NodeProgram {
  private:
   std::filesystem::path socket_;  // NOTIFY_SOCKET
   pid_t process_ = -1;
-  memory::Descriptor ended_;     // readable when it has
-  memory::Descriptor messages_;  // what comes to socket_
+  memory::Descriptor ended_;     // readable once it has ended
+  memory::Descriptor messages_;  // received by socket_
 };
 
 }  // namespace espalier::test

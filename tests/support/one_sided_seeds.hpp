@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs the world of one_sided_world.hpp with one seed after the other.
+// Runs the world of one_sided_world.hpp with a range of seeds.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,17 +14,17 @@
 
 namespace espalier::test {
 
-/// A number that is printed at the end.
+/// A count that is printed at the end.
 struct SeedReport {
   const char* what;
   std::uint64_t OneSidedCounts::* count;
 };
 
-/// Whether what seldom happens has happened.
+/// Whether the rare events have happened.
 using SeldomHappened = std::function<bool(const OneSidedCounts&)>;
 
-/// Nothing is wrong in any of so many seeds, or of as many as the environment says; of few, until
-/// what seldom happens has happened.
+/// Runs so many seeds, or as many as the environment says, and expects no error; runs further ones
+/// until the rare events have happened.
 inline void run_one_sided_seeds(
     const OneSidedOptions& options, std::uint64_t usually, OneSidedCounts& counts,
     std::span<const SeedReport> reports,

@@ -65,8 +65,8 @@ void PeerHistory::region_gone(std::uint32_t number) {
   region.object.reset();
 }
 
-// What stands behind what has come must have come before, if it left by the same session. Whether
-// it did is told later.
+// If a WRITE has arrived, earlier ones of the same session must have, too. Whether these left is
+// reported later.
 void PeerHistory::observe(std::uint32_t number) {
   Region& region = regions_[number];
   for (auto& [source, ordered] : region.by_source) {
@@ -237,7 +237,7 @@ void PeerHistory::call_ended(std::uint32_t number, PostEnd how) {
   }
 }
 
-// What was given up is told when all that was posted with it has ended.
+// A cancelled call is checked when all posts with it have completed.
 void PeerHistory::call_cancelled(std::uint32_t number) {
   CalledPeer& call = calls_[number];
   ++reached_.cancelled;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What nodes of a simulated world post to each other, what they are told of it, and what is found
-// in the memory of those who are to have it, for the world of tests/support/peer_world.hpp.
+// Posts between nodes of a simulated world: what was posted, which completions were reported, and
+// the content of the target memory, for the world of tests/support/peer_world.hpp.
 //
-// Each post has words of its own in the region that it means, where it leaves a value of its own:
-// so it shows whether it took effect, in part, or twice. Besides, a region has one word to which
-// all add, one that all swap, and for each process that posts one which says how far its WRITEs
-// have come.
+// Each post has words of its own in its region, where it writes a value of its own: so the content
+// shows whether it took effect, in part, or twice. Besides, a region has one word to which all add,
+// one that all swap, and one for each posting process, with the progress of its WRITEs.
 //
 // Thread: one.
 #pragma once
@@ -26,8 +25,8 @@ namespace espalier::test {
 
 enum class PeerVerb : std::uint8_t { read, write, add, swap, count, order };
 
-/// A post on memory, by the process `source` to the region of this number. A process is a node from
-/// one start to its end.
+/// A post on memory, by the process `source` to the region of this number. A process is one life of
+/// a node.
 struct PeerPost {
   PeerVerb verb = PeerVerb::write;
   std::uint32_t source = 0;
@@ -36,30 +35,30 @@ struct PeerPost {
   fabric::RegionKey key = 0;
   std::uint32_t word = 0;  ///< the first
   std::uint32_t words = 1;
-  std::uint64_t value = 0;    ///< what it leaves; of a READ, what is there
+  std::uint64_t value = 0;    ///< the value written; of a READ, the value expected
   std::uint64_t compare = 0;  ///< of a swap
 };
 
-/// How often something happened, in one or more worlds.
+/// Counts of events, in one or more worlds.
 struct PeerReached {
   std::uint64_t answers = 0;
   std::uint64_t done = 0;
   std::uint64_t refused = 0;
   std::uint64_t unknown = 0;
-  std::uint64_t unknown_done = 0;  ///< that took effect, wholly or in part
+  std::uint64_t unknown_done = 0;  ///< that took effect, at least in part
   std::uint64_t not_sent = 0;
   std::uint64_t calls = 0;          ///< that were answered
   std::uint64_t far_calls = 0;      ///< of two hops
-  std::uint64_t calls_unknown = 0;  ///< of which nobody knows
-  std::uint64_t given_up = 0;       ///< of these, though the peer was there
+  std::uint64_t calls_unknown = 0;  ///< that completed as unknown
+  std::uint64_t given_up = 0;       ///< of these, by a timeout
   std::uint64_t cancelled = 0;      ///< of these, before they were over
   std::uint64_t sessions = 0;       ///< beyond the first of each link
   std::uint64_t crashes = 0;
   std::uint64_t cuts = 0;
   std::uint64_t pauses = 0;
   std::uint64_t drops = 0;       ///< of regions
-  std::uint64_t other_keys = 0;  ///< keys for which another was asked
-  std::uint64_t never_told = 0;  ///< posts of processes that were gone before they ended
+  std::uint64_t other_keys = 0;  ///< keys that were replaced
+  std::uint64_t never_told = 0;  ///< posts of processes that crashed before
   std::uint64_t refusals = 0;    ///< times in which a node had no room for pairs
   std::uint64_t gone_clients = 0;
 };
@@ -77,58 +76,58 @@ class PeerHistory {
 
   // --- regions -----------------------------------------------------------------------------------
 
-  /// The size of the next region, by which those who open it know its number.
+  /// The size of the next region, which identifies it to nodes that open it.
   [[nodiscard]] std::uint64_t bytes_of_next() const { return (kWords + regions_.size()) * 8; }
   [[nodiscard]] static std::uint32_t number_of(std::uint64_t bytes) {
     return static_cast<std::uint32_t>(bytes / 8 - kWords);
   }
-  /// `peer`: the node that has it. Requires: it has bytes_of_next(), and nobody else writes to it.
+  /// `peer`: the node that has it. Requires: it has bytes_of_next(), and is written only by posts.
   std::uint32_t add_region(std::uint32_t peer, std::shared_ptr<region::RegionObject> object);
   /// From now on nothing may change in it.
   void region_dropped(std::uint32_t number);
-  /// Its memory goes.
+  /// Its memory is freed.
   void region_gone(std::uint32_t number);
-  /// Looks what has come of WRITEs in order.
+  /// Checks the progress of ordered WRITEs.
   void observe(std::uint32_t number);
 
   // --- posts -------------------------------------------------------------------------------------
 
-  /// Words of its own for a post; none: there are no more.
+  /// Words of its own for a post; nothing: there are no more.
   std::optional<std::uint32_t> take_words(std::uint32_t region, std::uint32_t count);
-  /// A value that no other post leaves.
+  /// A value that no other post writes.
   std::uint64_t next_value() { return ++values_; }
-  /// Some WRITE of a region that is done, which a READ must see; null: there is none.
+  /// A completed WRITE to a region, which a READ must see; null: there is none.
   [[nodiscard]] const PeerPost* done_write(std::uint32_t region, std::uint64_t draw) const;
-  /// What the swapped word of a region was last known to be.
+  /// The last known value of a region's swapped word.
   [[nodiscard]] std::uint64_t known_swap(std::uint32_t region) const;
-  /// It is about to be posted, behind all that its process has posted there before. Returns its
-  /// number. Of PeerVerb::order the value is set.
+  /// Records a post before it is posted, after all earlier ones of its process there. Returns its
+  /// number. Sets the value of a PeerVerb::order.
   std::size_t posted(PeerPost& post);
-  /// It has ended. `old`: the word that an atomic brought, or what a READ did.
+  /// Records its completion. `old`: the word that an atomic or a READ returned.
   void ended(std::size_t number, fabric::PostEnd how, const std::uint64_t* old);
-  /// None of what left by the sessions of a process with a peer before this one may take effect any
+  /// Nothing that left through earlier sessions of a process with this peer may take effect any
   /// more. `peer`: a node's number.
   void session_began(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
-  /// Nor what left by a key.
+  /// Nor anything that left with this key.
   void key_revoked(fabric::RegionKey key);
-  /// Its process, or its request's client, is gone, and nobody will be told how it ends.
+  /// Its process, or its request's client, is gone: its completion will not be reported.
   void never_told(std::size_t number);
   void source_ended(std::uint32_t source);
 
   // --- calls -------------------------------------------------------------------------------------
 
-  /// Returns its number, which is to be answered.
+  /// Records a call. Returns its number, which is the expected answer.
   std::uint32_t called(std::uint32_t source, std::uint32_t peer, std::uint64_t session);
   void call_begun(std::uint32_t number);
   void call_ended(std::uint32_t number, fabric::PostEnd how);
-  /// Its peer ends it early.
+  /// Records that its peer ended it early.
   void call_cancelled(std::uint32_t number);
 
   // --- what is wrong -----------------------------------------------------------------------------
 
-  /// Checks all that was posted. Requires: nothing is under way any more.
+  /// Checks all posts. Requires: nothing is in flight.
   void check_all();
-  /// The first thing that was wrong; empty: nothing was.
+  /// The first error; empty: none.
   [[nodiscard]] const std::string& wrong() const { return wrong_; }
   void set_wrong(std::string what) {
     if (wrong_.empty()) wrong_ = std::move(what);
@@ -139,25 +138,25 @@ class PeerHistory {
     PeerPost post;
     std::optional<fabric::PostEnd> how;
     bool never_told = false;
-    bool overtaken = false;               // had not come when a later one of its session had
-    std::optional<std::uint32_t> frozen;  // words that had its value, from when on none may change
+    bool overtaken = false;               // had not arrived when a later one of its session had
+    std::optional<std::uint32_t> frozen;  // words with its value, which may not change any more
   };
-  /// Those of one process to one region, in order.
+  /// The posts of one process to one region, in order.
   struct Ordered {
     std::vector<std::size_t> posts;
-    std::uint64_t seen = 0;  // of the word that says how far they have come
+    std::uint64_t seen = 0;  // the value of their progress word
   };
   struct Region {
     std::uint32_t peer = 0;
     std::shared_ptr<region::RegionObject> object;  // null: it is gone
     const std::byte* bytes = nullptr;              // null: likewise
-    std::vector<std::uint64_t> last;               // what it had in the end
+    std::vector<std::uint64_t> last;               // its final content
     std::uint32_t used = kOwnWords;
     std::vector<std::size_t> posts;
     std::vector<std::size_t> writes_done;
     std::map<std::uint32_t, Ordered> by_source;
-    std::set<std::uint64_t> counts;                     // that were told
-    std::map<std::uint64_t, std::size_t> swapped_from;  // who swapped a value
+    std::set<std::uint64_t> counts;                     // reported results
+    std::map<std::uint64_t, std::size_t> swapped_from;  // the post that swapped a value
     std::uint64_t known_swap = 0;
   };
   struct CalledPeer {
@@ -167,7 +166,7 @@ class PeerHistory {
     std::uint32_t begun = 0;
     std::optional<fabric::PostEnd> how;
     bool cancelled = false;
-    bool over = false;  // it may not begin any more
+    bool over = false;  // it may not start any more
   };
 
   [[nodiscard]] static std::uint64_t word_at(const Region& region, std::uint32_t word);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A simulated world of nodes that have peer links to each other: their clients' requests read,
-// write and add to the peers' regions and call the peers, whose calls do so in their turn, while
-// nodes crash and come again, links are cut, and processes stand still, at moments that a seed
-// chooses. What runs is the code of nodes; threads that open links are events of the world.
+// A simulated world of nodes with peer links to each other. Requests of their clients read, write
+// and add to the peers' regions and call the peers, whose calls do so in their turn, while nodes
+// crash and restart, links are cut, and processes pause, at random moments. The code is that of
+// nodes; threads that open links are events of the world.
 //
-// Whatever happens:
-// - each request is answered once, and soon, if its node lives; so none waits in a circle;
-// - what ended as done took effect, once; what was not sent, or refused, never did; and of what
-//   nobody knows a WRITE did in part at most, an atomic once at most;
-// - WRITEs and atomics of one link take effect in order;
-// - once a key was revoked, a region dropped, or a later session begun, nothing changes by it;
-// - in the end no place is taken, no share, no key and no session but those of the links, and when
-//   nothing goes wrong any more, all that is posted is done.
+// Invariants
+// - Each request is answered once, and soon, if its node lives; so there are no deadlocks.
+// - What completed as done took effect, once. What was not sent, or refused, had no effect. Of
+//   unknown completions a WRITE took effect in part at most, an atomic once at most.
+// - WRITEs and atomics of one link take effect in order.
+// - After a key is revoked, a region dropped, or a later session begun, nothing changes by it.
+// - In the end no place, share or key is taken, and no session is left but those of the links; and
+//   when there are no more faults, all posts complete as done.
 //
 // Thread: one.
 #pragma once
@@ -31,7 +31,7 @@ struct PeerWorldOptions {
   bool crashes = true;
   bool cuts = true;
   bool pauses = true;
-  bool drops = true;     ///< of regions, and other keys for those that are there
+  bool drops = true;     ///< of regions, and replaced keys of existing ones
   bool refusals = true;  ///< of pairs for memory
   bool gone_clients = true;
   std::uint32_t window = 12;  ///< requests in flight of one client
@@ -39,7 +39,7 @@ struct PeerWorldOptions {
   double calls = 0.2;         ///< of these
 };
 
-/// Lets all of it happen. Returns what is wrong; empty if nothing is.
+/// Runs the simulation. Returns what is wrong; empty: nothing.
 [[nodiscard]] std::string run_peer_world(std::uint64_t seed, const PeerWorldOptions& options,
                                          PeerReached& reached);
 

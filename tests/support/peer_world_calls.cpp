@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the requests of peer_world_node.hpp do: a few rounds, in each of which some posts go to
-// peers together; where one is not known yet in its session, its region is asked for first.
+// The requests of peer_world_node.hpp: a few rounds, in each of which some posts go to peers
+// together; a peer's region is opened first in each new session.
 #include <algorithm>
 #include <array>
 #include <cstddef>
@@ -45,7 +45,7 @@ struct RoundPost {
   SentCall call;
 };
 
-/// A request. It may go before its posts are told: then its client is gone.
+/// A request. It may be destroyed before its posts complete: then its client is gone.
 struct PeerWorldRun {
   PeerWorldRun() = default;
   PeerWorldRun(const PeerWorldRun&) = delete;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node of the simulated world of peer_world.hpp, from its start to its end, by the code that runs
-// in earnest: a scheduler with its executors, the sessions of its peers, links to these, a region
-// for them, and clients that ask by rings of its own process. What its requests do is drawn from
-// the world's seed (peer_world_calls.cpp).
+// A node of the simulated world of peer_world.hpp, from start to end, with production code: a
+// scheduler with its executors, sessions of its peers, links to these, a region for them, and
+// clients with rings in its own process. The world's seed determines its requests
+// (peer_world_calls.cpp).
 //
 // Thread: one.
 #pragma once
@@ -29,7 +29,7 @@ namespace espalier::test {
 
 class PeerWorldNode;
 
-/// What all nodes of a world share.
+/// State that all nodes of a world share.
 struct PeerWorldParts {
   fabric::sim::World& world;
   base::Random& random;
@@ -41,15 +41,15 @@ struct PeerWorldParts {
   std::uint32_t window;     ///< requests in flight of one client
   std::uint32_t posts;      ///< of a step, most times; at most as many as one may
   double calls;             ///< of them, that are calls
-  bool other_keys;          ///< now and then a step asks for another key
-  bool quiet = false;       ///< nothing goes wrong any more: all that is posted must be done
+  bool other_keys;          ///< sometimes a step replaces a key
+  bool quiet = false;       ///< no more faults: all posts must complete as done
 };
 
 [[nodiscard]] inline std::string peer_node_name(std::uint32_t number) {
   return "n" + std::to_string(number);
 }
 
-/// What the steps of a node work with.
+/// The environment of a node's steps.
 struct PeerWorldPart final : offload::NodePart {
   explicit PeerWorldPart(PeerWorldNode& of) : node(of) {}
   PeerWorldNode& node;
@@ -57,7 +57,7 @@ struct PeerWorldPart final : offload::NodePart {
 
 class PeerWorldNode {
  public:
-  /// Starts with a region of its own. `source`: no other process has that number.
+  /// Starts with a region of its own. `source`: unique among processes.
   PeerWorldNode(PeerWorldParts& parts, std::uint32_t number, std::uint32_t source,
                 std::unique_ptr<fabric::Endpoint> endpoint);
   /// Ends it, as if its process were killed. Requires: may_end().
@@ -65,27 +65,27 @@ class PeerWorldNode {
   PeerWorldNode(const PeerWorldNode&) = delete;
   PeerWorldNode& operator=(const PeerWorldNode&) = delete;
 
-  /// What its thread does in one turn.
+  /// One turn of its thread.
   void turn();
-  /// Each of its clients asks for so many things more.
+  /// Each of its clients sends so many more requests.
   void ask(std::uint32_t requests) { wanted_ += requests; }
-  /// Whether all that its clients asked for is answered.
+  /// Whether all requests of its clients are answered.
   [[nodiscard]] bool is_answered() const { return wanted_ == 0 && asked_.empty(); }
   [[nodiscard]] std::string unanswered() const;
-  /// Its region is dropped, and another one takes its name.
+  /// Drops its region, and makes another one with its name.
   void replace_region();
-  /// One of its clients goes, whatever it has asked for, and another comes.
+  /// Disconnects one of its clients, with requests in flight, and connects another.
   void replace_client(std::size_t number);
   static constexpr std::size_t kClients = 2;
-  /// Whether it has no room for pairs by which its peers write memory.
+  /// Whether it refuses pairs by which its peers write memory.
   void refuse_memory(bool refuses) { refuses_memory_ = refuses; }
-  /// Its steps know nothing of their peers' regions any more.
+  /// Its steps forget their peers' regions.
   void forget_grants() { grants_.assign(grants_.size(), Grant()); }
-  /// Its machine is gone; what it waits for comes to its end, and nothing is opened any more.
+  /// Its machine crashes; waits end, and nothing is opened any more.
   void set_crashed() { crashed_ = true; }
-  /// Whether nothing is being opened, which runs aside.
+  /// Whether no opening runs on another thread.
   [[nodiscard]] bool may_end() const { return openings_ == 0; }
-  /// What is still taken, though nothing is under way. Empty: nothing.
+  /// Resources that are still taken, though nothing is in flight. Empty: none.
   [[nodiscard]] std::string audit();
   [[nodiscard]] bool links_are_up() const;
 
@@ -98,7 +98,7 @@ class PeerWorldNode {
   [[nodiscard]] std::uint32_t peer(std::size_t link) const {
     return static_cast<std::uint32_t>(link) + (link >= number_ ? 1 : 0);
   }
-  /// What its scheduler may do at a peer, and in which session.
+  /// What its scheduler may use at a peer, and in which session.
   struct Grant {
     std::uint64_t session = 0;
     std::uint32_t region = 0;
@@ -127,22 +127,22 @@ class PeerWorldNode {
   bool crashed_ = false;
   bool refuses_memory_ = false;
   std::vector<const channel::PeerLink*> links_;
-  std::vector<std::uint64_t> sessions_;  // of the links, when they were last looked at
+  std::vector<std::uint64_t> sessions_;  // of the links, at the last check
   std::vector<Grant> grants_;
-  std::vector<std::uint32_t> regions_;  // that it has had, by number; the last one is there
+  std::vector<std::uint32_t> regions_;  // all that it has had, by number; the last one exists
   std::unique_ptr<offload::SchedulerFixture> serving_;
   std::unique_ptr<offload::FabricClients> sessions_of_peers_;
   std::vector<offload::Connection*> broken_;
   std::vector<offload::SchedulerClient*> clients_;
   std::set<const offload::Connection*> own_connections_;  // theirs, that have not ended
   std::uint32_t wanted_ = 0;                              // of each client, that were not sent
-  std::map<std::uint32_t, std::size_t> asked_;            // by tag, by which client
+  std::map<std::uint32_t, std::size_t> asked_;            // client by tag
   std::uint32_t next_tag_ = 1;
   bool turning_ = false;
 };
 
-/// The call of such a node: it posts to peers what is drawn from the seed, a few times, and answers
-/// with its argument. That is, where it comes from a peer, its number in the history.
+/// The call of such a node: it posts random operations to peers, a few times, and answers with its
+/// argument, which is the number in the history if the call comes from a peer.
 inline constexpr auto kPeerWorldCall = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
 [[nodiscard]] std::span<const offload::Offload> peer_world_calls();
 inline constexpr std::string_view kPeerWorldRegion = "words";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sends requests through a Pipeline and writes down their answers, read versions included.
+// Sends requests through a Pipeline and records their answers, read versions included.
 //
-// Requests that are in flight together are concurrent operations of one thread: each is stamped
-// when it is submitted and when its completion comes.
+// Requests in flight together are concurrent operations of one thread: each is stamped when it is
+// submitted and when it completes.
 #pragma once
 
 #include <cstdint>
@@ -25,16 +25,16 @@ class PipelineRecorder : private Handler {
   static Result<std::unique_ptr<PipelineRecorder>> open(Recorder& recorder,
                                                         std::uint32_t in_flight);
 
-  /// Submits all, concurrent with each other and with what is in flight already.
+  /// Submits all, concurrent with each other and with requests in flight.
   void submit(std::vector<Question> questions);
-  /// Works until at most so many are unfinished.
+  /// Runs until at most so many are unfinished.
   void drain(std::size_t unfinished = 0);
 
  private:
   PipelineRecorder(Recorder& recorder, Pipeline pipeline)
       : recorder_(recorder), pipeline_(std::move(pipeline)) {}
 
-  // What was submitted together. Lives until all of it is done.
+  // Requests submitted together; lives until all are done.
   struct Flight {
     std::vector<Question> questions;
     std::vector<Operation> operations;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shows that a planted bug is noticed, and acts at the moments that it opens.
+// Shows that a planted bug is detected, and acts at the moments that it opens.
 // For *_planted_test.cpp alone: only their libraries have the switches.
 #pragma once
 
@@ -15,7 +15,7 @@
 #if defined(ESPALIER_PLANTED_BUGS)
 namespace espalier::test {
 
-/// Does something the first time that this thread reaches a moment.
+/// Acts the first time that this thread reaches a moment.
 class At {
  public:
   At(tree::Moment when, std::function<void()> act) {
@@ -33,7 +33,7 @@ class At {
   bool came_ = false;
 };
 
-/// What is wrong, in words; empty if nothing is.
+/// What is wrong, as text; empty: nothing.
 using Wrong = std::string;
 
 inline Wrong differs(const std::string& what, const std::string& expected,
@@ -54,7 +54,7 @@ inline Wrong differs(const std::string& what, const std::vector<std::string>& ex
                  std::to_string(found.size()));
 }
 
-/// A check passes on a map that keeps the rules, and fails on one that breaks this one.
+/// Expects that a check passes without this bug, and fails with it.
 template <class Bug>
 void expect_rejected(Bug bug, const std::function<Wrong()>& check) {
   ASSERT_EQ(check(), "") << "without a bug";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents as people use them: what their fenced blocks, and the examples of manual pages, tell
-// them to type, one line after the other, in a folder that looks like the project's, by this user
-// or by another one.
+// Executes documents: the commands of their fenced blocks, and of the examples of manual pages, in
+// order, in a copy of the project's folder, as this user or another one.
 #pragma once
 
 #include <filesystem>
@@ -16,52 +15,51 @@
 
 namespace espalier::test {
 
-/// A block between fences.
+/// A fenced block.
 struct Block {
   std::string language;
   std::string text;  ///< lines, each with its end
 };
 
-/// The whole of a file. Throws std::runtime_error where it cannot be read.
+/// The content of a file. Throws std::runtime_error if it cannot be read.
 [[nodiscard]] std::string text_of_file(const std::filesystem::path& path);
 
-/// A manual page as a document of the others' form: what stands between .EX and .EE is a block of
-/// "sh", and what stands between .nf and .fi one of no language.
+/// A manual page as a Markdown document: text between .EX and .EE becomes a block of "sh", and text
+/// between .nf and .fi one without a language.
 [[nodiscard]] std::string document_of_manual(const std::string& page);
 
-/// All fenced blocks of a document, in order. Throws std::runtime_error at one without an end.
+/// All fenced blocks of a document, in order. Throws std::runtime_error if one has no end.
 [[nodiscard]] std::vector<Block> blocks_of(const std::string& document);
 
-/// What a block has one type, and what it says is shown then; nothing: it does not say.
+/// A command of a block, and its expected output; nothing: none is given.
 struct Typed {
   std::string command;
   std::optional<std::string> shown;
 };
 
-/// The commands of a block: of "console" the lines that begin with "$ ", of "sh" all. A line that
-/// ends with a backslash goes on in the next one. Of another language: none.
+/// The commands of a block: in "console" the lines that begin with "$ ", in "sh" all. A line that
+/// ends with a backslash continues on the next one. Other languages: none.
 [[nodiscard]] std::vector<Typed> commands_of(const Block& block);
 
-/// The lines of a document that look like commands, and that commands_of has in none of its blocks:
-/// in a block that is made by indentation, or in one of another language, or of a fence that does
-/// not begin its line.
+/// Lines of a document that look like commands, but are in no block of commands_of: in an indented
+/// block, a block of another language, or after a fence that does not begin its line.
 [[nodiscard]] std::vector<std::string> untyped_commands_of(const std::string& document);
 
-/// A user without rights, of whom no file of the project is.
+/// An unprivileged user, without files in the project.
 inline constexpr unsigned kOtherUser = 65534;
 
-/// A folder that looks like the project after a release build, in which commands may write. What is
-/// started in the background ends with it.
+/// A copy of the project's folder after a release build, in which commands may write. Background
+/// processes end with it.
 class Workplace {
  public:
-  /// `programs` is the folder of the build's programs, `sources` that of the project. With
-  /// `as_other` all is done as kOtherUser, which root alone can do.
+  /// `programs` is the folder of the build's programs, `sources` that of the project. `as_other`:
+  /// runs all as kOtherUser, which requires root.
   Workplace(const std::filesystem::path& programs, const std::filesystem::path& sources,
             bool as_other);
 
-  /// Types a command, and fails the test where it does not end well: one that ends with " &" stays
-  /// in the background and must come so far that it serves; one whose comment begins with "fails"
-  /// must fail. Returns what it prints to standard output; progress and remarks are left out.
+  /// Runs a command, and fails the test if it fails: one that ends with " &" stays in the
+  /// background and must start to serve; one whose comment begins with "fails" must fail. Returns
+  /// its standard output, without progress and remarks.
   std::string type(const std::string& command);
 
  private:

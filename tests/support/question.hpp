@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that own their bytes, and what the recorders of requests share: between a Request with
-// its Completion, as maps know them, and an Operation, as checkers do.
+// Requests that own their bytes, shared by the recorders of requests: converts between a Request
+// with its Completion, as maps use them, and an Operation, as checkers do.
 #pragma once
 
 #include <cstdint>
@@ -20,16 +20,16 @@ struct Question {
   std::uint32_t limit = 0;
 };
 
-/// The request that asks this. It points into the question.
+/// The request of a question; points into it.
 [[nodiscard]] Request request_of(const Question& question, std::uint64_t tag);
 
-/// The operation that asks this, unanswered and without a time.
+/// The operation of a question, without an answer and times.
 [[nodiscard]] Operation operation_of(const Question& question, std::uint32_t thread);
 
 /// Adds the items that a scan delivers.
 void take_items(Operation& operation, std::span<const Item> items);
 
-/// Adds the answer of what was not refused. False if it miscounts the items that came.
+/// Adds the answer of a request that was not refused. False if its count of items is wrong.
 [[nodiscard]] bool take_answer(Operation& operation, const Completion& completion);
 
 }  // namespace espalier::test

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a node as a program of its own would be: a socket, what it hands out, and rings that
-// can be told anything (rings/testing/ring_client.hpp). It shares with the client library's
-// connection only how packets travel.
+// A raw client of a node: a socket, the memory that it hands out, and rings with arbitrary content
+// (rings/testing/ring_client.hpp). It shares with the client library's connection only the transfer
+// of packets.
 //
 // Thread: one at a time.
 #pragma once
@@ -22,23 +22,23 @@ namespace espalier::test {
 
 class RawClient {
  public:
-  /// The packet that a client begins with.
+  /// A client's first packet.
   static wire::Hello hello(const wire::ConnectionLayout& layout);
-  /// Connects and says hello. Errors: system, and why the node refused; connection_lost (it said
-  /// nothing).
+  /// Connects and sends the hello. Errors: system, and the node's reason for refusal;
+  /// connection_lost (no answer).
   static Result<std::unique_ptr<RawClient>> open(const std::string& path,
                                                  const wire::ConnectionLayout& layout);
 
   rings::RingClient* operator->() { return rings_.get(); }
   rings::RingClient& rings() { return *rings_; }
-  /// Tells the node of what was posted: rings, and wakes the worker if it sleeps.
+  /// Rings the doorbell for posted requests, and wakes the worker if it sleeps.
   void ring();
-  /// Sends a byte, whether anybody sleeps or not. Returns whether it could be sent.
+  /// Sends a byte, whether the worker sleeps or not. Returns whether it could be sent.
   bool send_packet(std::string_view bytes) const;
   /// Whether the node has ended the connection.
   [[nodiscard]] bool ended() const;
-  /// Waits for the next response of a ring, asleep as a client should be. Nothing: the connection
-  /// has ended.
+  /// Waits for the next response of a ring, asleep as a correct client. Nothing: the connection has
+  /// ended.
   std::optional<rings::Response> wait(std::uint32_t ring = 0);
   /// Sends one request and waits for its answer; items go into its payload.
   std::optional<rings::Response> call(const wire::RequestHeader& header, std::string_view key = {},

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls a map and writes down what it was asked and what it answered.
+// Calls a map and records the requests and answers.
 //
-// One Recorder per thread, so nothing but the clock is shared; the logs are put together when the
-// threads are done. The clock's increments are sequentially consistent. To a race detector they
-// order calls that do not overlap, so they can hide a race between those, but none between calls
-// that do. Errors that promise to have changed nothing (out_of_memory) are recorded as refused; any
-// other error is one that the calls of a test cannot produce, and is kept in `unexpected`.
+// Each thread has a Recorder, so only the clock is shared; the logs are merged when the threads
+// have ended. The clock's increments are sequentially consistent. To a race detector they order
+// calls that do not overlap, so they can hide a race between those, but none between overlapping
+// calls. Errors that promise to have changed nothing (out_of_memory) are recorded as refused; any
+// other error cannot come from a test's calls, and is kept in `unexpected`.
 #pragma once
 
 #include <atomic>
@@ -22,14 +22,14 @@
 
 namespace espalier::test {
 
-/// The time that all threads of a test share.
+/// The clock that all threads of a test share.
 class Clock {
  public:
   enum class Source : std::uint8_t {
-    counter,  ///< no two moments are alike
-    /// The machine's, which all its processes share. Two moments may be alike, which checkers take
-    /// for concurrent. Only for calls that leave the process: what a request makes others do cannot
-    /// come before the clock was read, as a load of this process might.
+    counter,  ///< all stamps differ
+    /// The machine's clock, shared by all processes. Stamps may be equal, which checkers take for
+    /// concurrent. Only for calls that leave the process: the effects of a request on others cannot
+    /// precede the reading of the clock, as a load of this process might.
     machine,
   };
   explicit Clock(Source source = Source::counter) : source_(source) {}
@@ -59,7 +59,7 @@ class Recorder {
   void floor(const std::string& key);
   void scan(const std::string& low, const std::string& high, ScanOptions options = {});
   void count(const std::string& low, const std::string& high);
-  /// Takes a snapshot, in place of one that it held before.
+  /// Takes a snapshot, instead of an earlier one.
   void hold_snapshot();
   /// Reads from the snapshot held; does nothing without one.
   void get_held(const std::string& key);
@@ -67,13 +67,13 @@ class Recorder {
   void scan_held(const std::string& low, const std::string& high, ScanOptions options = {});
   void drop_snapshot() { snapshot_.reset(); }
 
-  /// Called between the items of a scan and within a modify: a test may yield there, so that other
-  /// threads get between. May be empty.
+  /// Called between the items of a scan and within a modify: a test may yield there to other
+  /// threads. May be empty.
   std::function<void()> in_between;
 
-  /// What the newest read of this thread found: for conditions.
+  /// The item of this thread's newest read, for conditions.
   [[nodiscard]] const std::optional<ReadItem>& last_item() const { return last_item_; }
-  /// Takes an item read earlier for the newest, so that a condition on its version is understood.
+  /// Makes an earlier item the newest one, so that a condition on its version is understood.
   void recall(ReadItem item) { last_item_ = std::move(item); }
   [[nodiscard]] std::vector<Operation>& log() { return log_; }
   [[nodiscard]] const std::optional<std::string>& unexpected() const { return unexpected_; }
@@ -88,7 +88,7 @@ class Recorder {
   void end(Operation&& operation);
   void end_read(Operation&& operation);
   void end_write(Operation&& operation, const Result<Written>& result);
-  // Marks the operation; an error that should not come becomes `unexpected`.
+  // Marks the operation as refused; an unexpected error becomes `unexpected`.
   void refused(Operation& operation, const Error& error);
   ItemSink collect(Operation& operation) const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The map that every other is compared with: a std::map, one operation at a time.
+// The reference for all other maps: a std::map, one operation at a time.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@ class ReferenceMap {
  public:
   explicit ReferenceMap(Contents contents = {}) : contents_(std::move(contents)) {}
 
-  /// The operation with its answer as it must be now, versions left out.
+  /// The operation with its correct answer now, without versions.
   [[nodiscard]] Operation answered(Operation question) const;
 
-  /// Does what the operation says that it did.
+  /// Applies the effect that the operation reports.
   void apply(const Operation& operation);
 
-  /// Compares an operation's answer with the right one, and does it. Returns what is wrong.
+  /// Compares an operation's answer with the correct one, and applies it. Returns what is wrong.
   std::optional<std::string> follow(const Operation& operation);
 
   [[nodiscard]] const Contents& contents() const { return contents_; }

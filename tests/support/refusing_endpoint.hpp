@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: an endpoint of a node that has no room for pairs by which memory is written, while a
-// test says so.
+// For tests: an endpoint of a node that, while a test says so, has no room for pairs that write its
+// memory.
 //
 // Thread: one at a time.
 #pragma once
@@ -32,7 +32,7 @@ class RefusingEndpoint final : public fabric::Endpoint {
   }
   Result<void> listen(std::string_view address) override { return inner_->listen(address); }
   std::optional<fabric::ConnectRequest> next_request() override { return inner_->next_request(); }
-  // A refusal is told by a pair that is made for that alone.
+  // A refusal travels through a pair that is made for that alone.
   Result<std::unique_ptr<fabric::QueuePair>> accept(const fabric::ConnectRequest& request,
                                                     const fabric::QueuePairOptions& options,
                                                     std::span<const std::byte> data) override {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that offers memory for results, and says by hand what is given back, and when.
+// A scripted client that offers memory for results; the test decides what is given back, and when.
 //
 // Thread: one.
 #pragma once
@@ -31,7 +31,7 @@ class ResultsByHand {
  public:
   static constexpr std::uint32_t kBufferBytes = wire::kResultBufferBytesMin;
 
-  /// `pipeline`: what begin() asks for.
+  /// `pipeline`: the query of begin().
   ResultsByHand(const std::string& address, std::uint32_t buffers, std::vector<std::byte> pipeline)
       : buffers_(buffers),
         connection_(*client::FabricConnection::open(*fabric::parse(address), as_this_process())),
@@ -64,7 +64,7 @@ class ResultsByHand {
     request.argument = wire::kQueryIntoBuffers;
     ASSERT_TRUE(requests_.begin(request));
   }
-  /// Without waiting for what is answered.
+  /// Does not wait for the answer.
   void give_back(std::initializer_list<std::uint32_t> buffers) {
     give_back(std::vector<std::uint32_t>(buffers));
   }
@@ -74,7 +74,7 @@ class ResultsByHand {
     request.payload = client::text_of(std::as_bytes(std::span(buffers)));
     ASSERT_TRUE(requests_.send_aside(request));
   }
-  /// Of the next piece, where its rows lie; nothing: it is the last one.
+  /// The place of the next piece's rows; nothing: it is the last one.
   std::optional<wire::ResultPlace> next() {
     for (;;) {
       const auto piece = requests_.take_piece();
@@ -95,9 +95,9 @@ class ResultsByHand {
       return place;
     }
   }
-  /// Has the node end it; what is still on its way comes.
+  /// Cancels the query; pieces in flight still arrive.
   [[nodiscard]] bool cancel() { return requests_.cancel_begun(); }
-  /// How the last query ended; nothing: well.
+  /// The error of the last query; nothing: success.
   [[nodiscard]] const std::optional<client::Refusal>& ended_by() const { return last_; }
   [[nodiscard]] std::byte* at(const wire::ResultPlace& place) const {
     return memory_.at + std::size_t{place.buffer} * kBufferBytes + place.offset;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RoCEv2 frames of every kind, each with what tshark must show of it, under tshark's own names.
+// RoCEv2 frames of every kind, each with the fields that tshark must show, under tshark's own
+// names.
 // Thread: a Random belongs to one.
 #pragma once
 
@@ -21,7 +22,7 @@
 
 namespace espalier::fabric::roce::sample {
 
-/// What a field must be: a number, or text, of bytes in hexadecimal.
+/// The expected value of a field: a number, or text, or bytes in hexadecimal.
 using Value = std::variant<std::uint64_t, std::string>;
 using Fields = std::map<std::string, Value>;
 
@@ -58,7 +59,7 @@ inline void add_bth(Fields& to, const Bth& bth, std::uint32_t icrc) {
   to["infiniband.bth.destqp"] = std::uint64_t{bth.destination};
   to["infiniband.bth.a"] = std::uint64_t{bth.ask_acknowledge};
   to["infiniband.bth.psn"] = std::uint64_t{bth.psn};
-  // It shows the four bytes as they follow each other.
+  // tshark shows the four bytes in their order in memory.
   to["infiniband.invariant.crc"] = std::uint64_t{base::swap_bytes(icrc)};
 }
 
@@ -102,7 +103,7 @@ inline Sample sample_of(base::Random& random, const std::string& name,
                         std::span<const std::byte> ib, bool is_v6) {
   Sample made;
   FrameHeader header = sample::frame_header(random, is_v6, random.chance(0.3));
-  // Not what tshark takes for something else: a group as a source, another protocol's port.
+  // Avoids values that tshark interprets: a multicast source, another protocol's port.
   header.source[0] = 2;
   header.flow.source_port |= 0xC000;
   header.flow.source.bytes[0] = header.flow.destination.bytes[0] = 0x20;
@@ -124,7 +125,7 @@ inline void add_packets(base::Random& random, std::vector<Sample>& to) {
       for (const std::size_t payload : {0, 64, 61, 1024}) {
         if (payload != 0 && !may) continue;
         Headers headers = sample::headers(random, opcode, payload);
-        // A datagram to pair 1 would be a message, and this is none.
+        // Pair 1 is for connection messages.
         headers.bth.destination |= 2;
         if (parts_of(opcode).has(Parts::kAeth)) headers.aeth.syndrome &= 0x7F;
         const Bytes ib = sample::packet(headers, sample::draw_bytes(random, payload));
@@ -145,8 +146,8 @@ inline void add_packets(base::Random& random, std::vector<Sample>& to) {
   }
 }
 
-/// Its flow label and packet rate are left out: version 4.0 takes them from two bytes too few, and
-/// from three bytes too early, against its own table of fields. Golden bytes have them.
+/// Without its flow label and packet rate: tshark 4.0 reads them at wrong offsets, against its own
+/// table of fields. Golden bytes check them.
 inline void add_fields(Fields& to, const RequestMessage& request) {
   const std::map<std::string, std::uint64_t> numbers = {
       {"localcaguid", request.local_ca_guid},

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node whose clients have roles, by a file of secrets, and objects of theirs and of others.
+// A node whose clients have roles, from a file of secrets, with objects of theirs and of others.
 #pragma once
 
 #include <map>
@@ -13,7 +13,7 @@ namespace espalier::test {
 
 class RoleFixture : public NodeFixture {
  protected:
-  /// What the names of some objects begin with, for which some roles are good.
+  /// The prefix of some objects' names, to which some roles are restricted.
   static constexpr const char* kPrefix = "orders/";
 
   /// Writes the files of all clients.
@@ -27,25 +27,25 @@ class RoleFixture : public NodeFixture {
     return name + " " + role + " 0" + std::string(62, digit) + "0" +
            (names.empty() ? "" : " " + names) + "\n";
   }
-  /// Those of all clients, as a node has them.
+  /// The lines of all clients, for the node.
   [[nodiscard]] std::string all_lines() const;
   [[nodiscard]] ClientSecret secret(const std::string& name) const {
     return ClientSecret::read_file(path(name)).value();
   }
-  /// The node itself, by its own user.
+  /// A connection as the node's own user.
   [[nodiscard]] Store admin() const { return *Store::connect("unix:" + socket()); }
 
-  /// A map "m", a sequencer "s", a hash map "h", a region "r", an embedding table "e", a model "g"
-  /// and a table "t", with this in front.
+  /// Makes a map "m", a sequencer "s", a hash map "h", a region "r", an embedding table "e", a
+  /// model "g" and a table "t", with this prefix.
   void make(const std::string& prefix);
-  /// What is to be there when a client begins, of what those before it made or dropped.
+  /// Restores what earlier clients made or dropped.
   void restore(const std::string& prefix);
   [[nodiscard]] roles::Objects objects(const std::string& prefix) const;
-  /// All that can be changed, as text: of objects whose names do not begin so.
+  /// All changeable state as text, of objects without this prefix.
   [[nodiscard]] std::string state(const std::string& but = "-") const;
   /// The names of all objects.
   [[nodiscard]] std::string names() const;
-  /// Each client asks for everything at an address, of both kinds of names; `by` as in
+  /// Each client issues all requests at an address, for both kinds of names; `by` as in
   /// roles::expect_as_written.
   void expect_all_as_written(const std::string& address, std::string_view by);
 

@@ -68,7 +68,7 @@ std::string samples_wanted() {
 
 std::string hash_shape() { return std::string(base::bytes_of(hash::HashShape{1, 1, 0, 0, 0})); }
 
-/// The first of two shards; nobody asks the other one.
+/// The first of two shards; the other one is not used.
 std::string shard_map() {
   wire::ShardMap map;
   map.uid = 7;
@@ -344,7 +344,7 @@ void expect_as_written(const std::vector<Error>& came, const Client& client, con
     // What a client was refused has no number by which it could go on.
     const bool can_be_said = row.says == Says::nothing || came[i - 1] == Error{};
     const auto refusal = refusal_of(row, client, objects);
-    // What a device does for nobody it needs no name for.
+    // What a device never does for a client needs no name.
     const bool for_nobody = by == "device" && row.names == Names::by_id && row.then != Then::done;
     if (refusal && refusal->detail == 0 && for_nobody) {
       EXPECT_TRUE(came[i].code == Code::unsupported || came[i] == *refusal) << message(came[i]);

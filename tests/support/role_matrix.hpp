@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every request there is, with who may ask for it and what comes of it then: what a node or a
-// device refuses and does is held against this table. An offload without a row fails a test.
+// The access matrix: every request, with the roles that may issue it and its result then. A node's
+// and a device's behaviour is checked against this table. An offload without a row fails a test.
 //
 // Thread: one at a time.
 #pragma once
@@ -24,61 +24,61 @@ using offload::Names;
 using offload::Right;
 using wire::OffloadId;
 
-/// What comes of a request that is allowed.
+/// The result of an allowed request.
 enum class Then : std::uint8_t {
   done,
-  by_node,    // done, but by no device: that says whom to ask
-  by_fabric,  // done over transports of the fabric, which have memory to write or to add to
-  by_reads,   // done where clients READ the store by themselves, `shm`, `roce`, `roce+memif`
-  other,      // another error: what it says besides is not right, or its transport cannot
+  by_node,    // done, but not by a device, which names its host
+  by_fabric,  // done over transports of the fabric, with WRITEs and atomics
+  by_reads,   // done over transports with READs: `shm`, `roce`, `roce+memif`
+  other,      // another error: invalid content, or an unsuitable transport
 };
-/// What a request says of the answer before it.
+/// What a request contains of the answer before it.
 enum class Says : std::uint8_t {
   nothing,
   version,   // the version of its header, in 8 bytes, if it was done
   payload,   // the first 8 bytes of its payload
-  prefixed,  // nothing of that: behind 8 bytes of the payload is a name as its key is
+  prefixed,  // nothing; its payload has a prefixed name after 8 bytes
 };
 enum class On : std::uint8_t { nothing, map, table, sequencer, hash, region, embedding, model };
 
 struct Row {
   OffloadId id;
   Right right;
-  Names names;  // how it says which object it concerns
+  Names names;  // how it names its object
   Then then;
-  On on = On::nothing;  // whose number it says
-  std::string key{};    // behind the prefix of names, where it is a name
+  On on = On::nothing;  // the object whose number it has
+  std::string key{};    // after the prefix, if it is a name
   std::string payload{};
   std::uint32_t argument = 0;
   Says says = Says::nothing;  // in place of the payload
 };
 
-/// Objects whose names begin alike, and their numbers.
+/// Objects with a common prefix of names, and their numbers.
 struct Objects {
   std::string prefix;
   std::map<On, std::uint32_t> numbers;
 };
-/// Who comes: a role, and the beginning of names that it is for.
+/// A client: a role, and the prefix of names that it is restricted to.
 struct Client {
   Right role = Right::none;
   std::string prefix{};
-  bool all = false;  // an administrator who may do what peers may, too
+  bool all = false;  // an administrator with the rights of peers, too
 
   [[nodiscard]] bool may(Right right) const {
     return wire::has_right(all ? wire::kAllRights : wire::rights_of(role), right);
   }
 };
-/// In the order in which they are asked.
+/// In the order of the requests.
 const std::vector<Row>& rows();
 
 Result<std::unique_ptr<client::ThreadRings>> open_rings(const std::string& address,
                                                         const ClientSecret& secret);
-/// Asks for everything, one after the other. Returns the codes and details that came, or the one
-/// for which there is no connection.
+/// Issues all requests in order. Returns the resulting codes and details, or the one of a failed
+/// connection.
 std::vector<Error> ask_all(const std::string& address, const ClientSecret& secret,
                            const Objects& objects);
 
-/// Holds what came against the table. `by`: the transport ("unix", "shm", "roce", "roce+memif",
+/// Checks the results against the table. `by`: the transport ("unix", "shm", "roce", "roce+memif",
 /// "ofi"), or "device".
 void expect_as_written(const std::vector<Error>& came, const Client& client, const Objects& objects,
                        std::string_view by);

@@ -103,7 +103,7 @@ void RollingLoad::run(const std::function<bool(const RollingLoadCounts&)>& enoug
       if (watched[i].revents != 0) hear(slots[i]);
     }
   }
-  // All who are there die at once, wherever they are. What they said last may still be to be heard.
+  // Kills all clients at the same time, wherever they are. Their last reports may still arrive.
   for (auto& [slot, client] : clients_) {
     client.killed = true;
     client.child.kill();

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of a node that come, work, go, break its rules, and are killed: processes, several at a
-// time, each with a successor as soon as it is gone.
+// Clients of a node that connect, work, leave, violate its protocol, and are killed: processes,
+// several at a time, each replaced as soon as it is gone.
 //
-// Each comes by the node's socket or over a fabric. Three kinds. Workers do everything that a map
-// can do to keys of their own, hold every answer against what they wrote, and go. Victims are
-// workers that are killed (SIGKILL) at some moment. Hostile ones are those of
-// tests/support/hostile.hpp, which kill themselves. Workers tell now and then that they go on; what
-// moves all of this is their news, not a clock.
+// Each connects through the node's socket or over a fabric. There are three kinds. Workers do
+// everything that a map can do on keys of their own, check every answer against what they wrote,
+// and leave. Victims are workers that are killed (SIGKILL) at some moment. Hostile ones are those
+// of tests/support/hostile.hpp, which kill themselves. Workers report progress; these reports, not
+// a clock, drive the load.
 //
-// Thread: belongs to one, the only one there is.
+// Thread: belongs to one, the only one in the process.
 #pragma once
 
 #include <cstdint>
@@ -25,18 +25,18 @@ namespace espalier::test {
 
 struct RollingLoadOptions {
   std::string socket;
-  std::vector<std::string> fabric;  ///< addresses by which they come as well as by the socket
+  std::vector<std::string> fabric;  ///< addresses that they use as well as the socket
   std::uint64_t seed = 1;
   std::uint32_t at_a_time = 6;
 };
 
-/// What has been so far.
+/// Counts so far.
 struct RollingLoadCounts {
   std::uint64_t came = 0;
-  std::uint64_t went = 0;       ///< workers that had done their work
+  std::uint64_t went = 0;       ///< workers that had finished
   std::uint64_t killed = 0;     ///< victims
   std::uint64_t hostile = 0;    ///< that have died
-  std::uint64_t by_fabric = 0;  ///< of all who came
+  std::uint64_t by_fabric = 0;  ///< of all clients
 };
 
 class RollingLoad {
@@ -44,10 +44,10 @@ class RollingLoad {
   explicit RollingLoad(RollingLoadOptions options)
       : options_(std::move(options)), random_(options_.seed) {}
 
-  /// Lets clients come and go until `enough`, which is asked after all news and every 50 ms; then
-  /// kills all who are there. Throws what a client got wrong.
+  /// Runs clients until `enough` holds, which is checked after each report and every 50 ms; then
+  /// kills all that are left. Throws what a client got wrong.
   void run(const std::function<bool(const RollingLoadCounts&)>& enough);
-  /// Erases all items and drops all maps but the first. Throws what kept it from that.
+  /// Erases all items and drops all maps but the first. Throws the reason of a failure.
   void tidy_up();
   [[nodiscard]] const RollingLoadCounts& counts() const { return counts_; }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ./run shows, tiny: its scripts run with the programs of this build, in a folder that looks
-// like the project's.
+// Runs the scripts of ./run with tiny sizes and the programs of this build, in a copy of the
+// project's folder.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -21,14 +21,14 @@ namespace espalier::test {
 
 class RunScript : public ::testing::Test {
  protected:
-  /// `program`: the command, beside which the others lie. `sources`: the project's folder.
+  /// `program`: the command, in the folder of the other programs. `sources`: the project's folder.
   RunScript(const std::filesystem::path& program, const std::filesystem::path& sources) {
     namespace fs = std::filesystem;
     fs::create_directories(folder_ / "build/release");
     fs::create_directory_symlink(program.parent_path(), folder_ / "build/release/bin");
     fs::create_directory_symlink(sources / "scripts", folder_ / "scripts");
   }
-  // A script leaves processes running, as it should, but not behind a test.
+  // Ends the processes that a script leaves running.
   ~RunScript() override {
     for (const char* const name : {"controller", "run", "node"}) {
       const std::string text = read("build/run/" + std::string(name) + ".pid");
@@ -36,19 +36,19 @@ class RunScript : public ::testing::Test {
     }
   }
 
-  /// Runs a shell command in the folder; what it says is in output_. Returns its exit code.
+  /// Runs a shell command in the folder; its output is in output_. Returns its exit code.
   int run(const std::string& command) {
     const std::string line = "cd '" + folder_.string() + "' && { " + command + "; } >output 2>&1";
     const int status = std::system(line.c_str());  // NOLINT: the test's own words
     output_ = read("output");
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
-  /// Runs lines of commands, until one fails.
+  /// Runs commands, one a line, until one fails.
   int run_all(const std::string& commands) {
     const std::string quoted = std::regex_replace(commands, std::regex("'"), "'\\''");
     return run("bash -c 'set -e; " + quoted + "'");
   }
-  /// The commands that a script has offered to try.
+  /// The commands that a script suggests.
   [[nodiscard]] std::string offered() const {
     const std::size_t begin = output_.find("Try it:\n") + 8;
     return output_.substr(begin, output_.find("\n\n", begin) - begin);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store, its maps, and actors whose requests go on step by step, all on one thread: what several
-// threads may do to each other, in the order that a test chooses.
+// A store, its maps, and actors whose requests proceed step by step on one thread: an interleaving
+// of several threads, chosen by a test.
 //
-// A walk that would go on for ever is given up after some steps and has no answer, so a test of a
-// broken map ends too.
+// A walk that would loop for ever is given up after some steps and has no answer, so a test of a
+// broken map ends, too.
 #pragma once
 
 #include <cstdint>
@@ -25,31 +25,31 @@ inline const MapOptions kNoLog{.node_bytes = 512,
                                    .log_bytes = 0};  ///< every write makes a new leaf
 inline const MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
 
-/// Where a read begins and as of when.
+/// Where a read begins, and its version.
 struct ReadFrom {
   const memory::HeldVersion* held = nullptr;  // null: the newest released version
   wire::Ref hint{};
 };
 
-/// One participant: its requests run one at a time.
+/// A participant with one request at a time.
 class Actor : private Handler {
  public:
   Actor(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index);
 
-  /// Begins a request, which then stands at its first stop. Requires: none is under way.
+  /// Begins a request, which then suspends at its first stop. Requires: none is in progress.
   void begin(Op op, std::string_view key, std::string_view value = {}, const ReadFrom& from = {});
-  /// A write under a condition.
+  /// A conditional write.
   void begin(Op op, std::string_view key, std::string_view value, const Condition& condition);
   /// Takes one step. Returns whether the request is answered.
   bool step();
-  /// Takes steps until the answer is there, or so many were taken. Returns whether it is there.
+  /// Takes steps until the answer is there, or at most so many. Returns whether it is there.
   bool finish(int steps_max = 2000);
   [[nodiscard]] bool answered() const { return answered_; }
   [[nodiscard]] const Completion& completion() const { return completion_; }
-  /// Where the nodes lie that the request has come to, in order.
+  /// The offsets of the nodes that the request has visited, in order.
   [[nodiscard]] const std::vector<std::uint64_t>& visited() const { return standing_.visited; }
 
-  // Whole requests. What stands for no answer is a text that no test writes.
+  // Whole requests. "No answer" is a text that no test writes.
   static constexpr std::string_view kNothing = "(nothing)";
   static constexpr std::string_view kNoAnswer = "(no answer)";
   bool put(std::string_view key, std::string_view value);
@@ -109,17 +109,17 @@ class Scene {
     std::string key;
     std::optional<std::string> value;  // none: erase
   };
-  /// Writes all under one version and does not wait for its release.
+  /// Writes all under one version, without waiting for its release.
   tree::BatchOutcome write(const std::vector<Put>& puts,
                            std::optional<std::string_view> only_if_absent = {});
-  /// Puts keys "k000" and so on; the values name their numbers and `what`.
+  /// Puts keys "k000" and so on; the values have their numbers and `what`.
   void fill(int count, std::string_view what = "v");
   static std::string key(int i);
   static std::string value(int i, std::string_view what = "v");
   /// "key=value" of the items that `fill` made.
   static std::vector<std::string> filled(int count, std::string_view what = "v");
 
-  /// Collects until what can be freed is free.
+  /// Collects until everything that can be freed is free.
   void collect();
   /// The leaf that has this key now.
   [[nodiscard]] wire::Ref leaf_of(std::string_view key) const { return leaf_of(*map, key); }
@@ -130,7 +130,7 @@ class Scene {
   tree::StoreCore store;
   std::unique_ptr<tree::MapCore> map;
   std::vector<std::unique_ptr<tree::MapCore>> other_maps;
-  tree::ThreadContext context;  // for what waits for nothing: write, collect, holding versions
+  tree::ThreadContext context;  // for calls that do not wait: write, collect, holding versions
   Actor a;
   Actor b;
 };

@@ -2,8 +2,8 @@
 // Histories written by hand, one line per operation, for tests of the checkers.
 //
 // Each call adds an operation that takes the time from `from` to `to`; the returned reference
-// (valid until the next call) is for what the line does not say. Stamps must differ, as a clock's
-// do.
+// (valid until the next call) sets the fields that the line does not. Stamps must differ, as a
+// clock's do.
 #pragma once
 
 #include <cstdint>

@@ -13,19 +13,19 @@ namespace espalier::test {
 
 using base::seed_from_environment;
 
-/// ESPALIER_STEPS, or a test's own default: how many steps a random test makes.
-/// Requires: nobody changes the environment meanwhile.
+/// ESPALIER_STEPS, or a test's own default: how many steps a random test makes. Requires: no thread
+/// changes the environment meanwhile.
 [[nodiscard]] inline std::uint64_t steps_or(std::uint64_t otherwise) {
   const char* text = std::getenv("ESPALIER_STEPS");
   return text == nullptr || *text == '\0' ? otherwise : std::strtoull(text, nullptr, 0);
 }
 
-/// For SCOPED_TRACE: how to repeat this.
+/// For SCOPED_TRACE: how to repeat the test.
 [[nodiscard]] inline std::string seed_text(std::uint64_t seed) {
   return "repeat with ESPALIER_SEED=" + std::to_string(seed);
 }
 
-/// What tests draw besides numbers.
+/// Random values for tests, besides numbers.
 class Random : public base::Random {
  public:
   using base::Random::Random;
@@ -38,7 +38,7 @@ class Random : public base::Random {
   }
 };
 
-/// Whether it is the one for threads; only g++'s is used here.
+/// Whether ThreadSanitizer is on; only g++'s is used here.
 #if defined(__SANITIZE_THREAD__)
 constexpr bool kThreadSanitized = true;
 #else
@@ -59,7 +59,7 @@ constexpr bool kSanitized = false;
 constexpr bool kSanitized = false;
 #endif
 
-/// A number of rounds or steps, fewer where a sanitizer runs.
+/// A number of rounds or steps, reduced under a sanitizer.
 [[nodiscard]] constexpr std::uint64_t scaled(std::uint64_t rounds) {
   return kSanitized ? (rounds + 9) / 10 : rounds;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that clients of one sequencer took, and the ends of its epochs, as they know them, in one
-// order of time: held against what a sequencer promises.
+// Numbers that clients of one sequencer took, and the ends of its epochs, in one order of time:
+// checked against a sequencer's guarantees.
 //
 // Thread: one.
 #pragma once
@@ -16,13 +16,13 @@
 
 namespace espalier::test {
 
-/// Numbers that a client took as good.
+/// Numbers that a client has taken.
 struct Given {
   sequencer::Range range;
   std::uint64_t begun_ns = 0;
   std::uint64_t told_ns = 0;
 };
-/// An epoch's end, as the client that asked for it knows it.
+/// An epoch's end, as its caller knows it.
 struct Sealed {
   std::uint64_t told_ns = 0;
   std::uint64_t next = 0;
@@ -33,7 +33,7 @@ struct Sealed {
          std::to_string(range.epoch);
 }
 
-/// What was taken, and what is wrong with it.
+/// Numbers taken, and what is wrong with them.
 class SequencerHistory {
  public:
   void give(const Given& given) { given_.push_back(given); }
@@ -58,7 +58,7 @@ class SequencerHistory {
   }
 
  private:
-  // No number twice, and epochs rise with them.
+  // No number twice, and higher numbers have no lower epochs.
   std::string wrong_with_numbers() {
     std::ranges::sort(given_, {}, [](const Given& given) { return given.range.first; });
     for (std::size_t i = 1; i < given_.size(); ++i) {
@@ -69,7 +69,7 @@ class SequencerHistory {
     }
     return "";
   }
-  // What was taken after another was told is above it.
+  // A number taken after another was returned is above it.
   std::string wrong_with_time() {
     std::vector<Given> by_told = given_;
     std::ranges::sort(by_told, {}, &Given::told_ns);

@@ -94,7 +94,7 @@ class SequencerWorld {
     for (const fabric::Completion& done : std::exchange(adder.here.completions, {}))
       take(adder, done);
     if (adder.here.pair->state() == fabric::QueuePair::State::error) {
-      adder.lost = true;  // its adds may be done or not, and nobody knows their numbers
+      adder.lost = true;  // its adds may be done or not, with unknown numbers
       ++counts_.pairs_lost;
       return;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated world in which clients take numbers of one sequencer, some by FETCH_ADD on its word,
-// some by asking its node, while another seals its epochs and begins new ones. All that was taken
-// as good goes into one history, with the world's own order of time, which is then judged.
+// some by calls to its node, while another client seals its epochs and begins new ones. All numbers
+// taken go into one history, with the world's own order of time, which is then checked.
 //
 // Thread: one.
 #pragma once
@@ -13,18 +13,18 @@
 
 namespace espalier::test {
 
-/// How often the rare was reached, in one or more worlds.
+/// Counts of rare events, in one or more worlds.
 struct SequencerCounts {
   std::uint64_t added = 0;           // ranges, by FETCH_ADD
-  std::uint64_t asked = 0;           // ranges, by asking
-  std::uint64_t refused_sealed = 0;  // words that adds brought back
+  std::uint64_t asked = 0;           // ranges, by calls
+  std::uint64_t refused_sealed = 0;  // words that adds returned
   std::uint64_t refused_asking = 0;
-  std::uint64_t told_after_seal = 0;  // adds before a seal that were told when it was acknowledged
+  std::uint64_t told_after_seal = 0;  // adds before a seal, returned after its acknowledgement
   std::uint64_t epochs = 0;
   std::uint64_t pairs_lost = 0;
 };
 
-/// Lets all of it happen. Returns what is wrong; empty if nothing is.
+/// Runs the simulation. Returns what is wrong; empty: nothing.
 [[nodiscard]] std::string run_sequencer_world(std::uint64_t seed, fabric::sim::Faults faults,
                                               SequencerCounts& counts);
 

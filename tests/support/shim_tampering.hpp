@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What happens to frames between switches: shims that are forged, late, damaged or gone, frames
-// that are lost, and a switch in the middle that redirects to anywhere.
+// Faults of frames between switches: shims that are forged, delayed, damaged or gone, lost frames,
+// and a switch in the middle that redirects to arbitrary addresses.
 //
 // Thread: one.
 #pragma once
@@ -18,13 +18,13 @@ namespace espalier::test {
 
 class ShimTampering {
  public:
-  /// The redirect key of each node, by its IPv4 address: a switch is trusted to write no other.
+  /// The redirect key of each node, by its IPv4 address: a switch may write no other.
   using Redirects = std::map<std::uint32_t, fabric::RegionKey>;
-  /// `share`: of the shims that it sees, those that something happens to.
+  /// `share`: of the shims, those that are changed.
   ShimTampering(std::uint64_t seed, Redirects redirects, double share = 0.25)
       : random_(seed), redirects_(std::move(redirects)), share_(share) {}
 
-  /// An empty frame is lost.
+  /// An empty frame means a lost one.
   void operator()(std::vector<std::byte>& frame);
 
   std::uint64_t count = 0;          // of frames that were changed

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The contents of a map with few keys as an array of numbers, and operations compiled to tests and
-// assignments of its slots: what a search over thousands of states can afford.
+// A compact model for searches over thousands of states: the contents of a map with few keys as an
+// array of numbers, and operations compiled to tests and assignments of its slots.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace espalier::test {
 /// One number per key, in key order: 0 if it is absent, else its value's number.
 using SmallState = std::vector<std::uint32_t>;
 
-/// What must be true of a slot.
+/// A condition on a slot.
 struct SlotTest {
   enum class Is : std::uint8_t { absent, present, equal, other };
   std::uint32_t slot = 0;
@@ -24,7 +24,8 @@ struct SlotTest {
   std::uint32_t value = 0;
 };
 
-/// One operation over slots. It may happen if its tests hold and what it delivered is there.
+/// One operation over slots. It may happen if its conditions hold and its delivered items are
+/// present.
 struct CompiledOperation {
   enum class Reads : std::uint8_t { nothing, range, from_floor, count };
   std::vector<SlotTest> tests;

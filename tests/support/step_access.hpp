@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes in place, as HostAccess has them, but each walk stands still wherever it could be
-// overtaken, until the test lets it take its next step. So a test chooses the interleaving, on one
-// thread.
+// In-place access, as HostAccess, but each walk suspends wherever it could be overtaken, until the
+// test resumes it. So a test chooses the interleaving, on one thread.
 #pragma once
 
 #include <coroutine>
@@ -14,7 +13,7 @@
 
 namespace espalier::test {
 
-/// Walks that stand still, in the order in which they stopped, and the nodes they have come to.
+/// Suspended walks, in the order in which they stopped, and the nodes that they have visited.
 /// Thread: one.
 struct Standing {
   std::deque<std::coroutine_handle<>> walks;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores for tests: ordinary pages, since many tests at a time would fight for huge ones.
+// Stores for tests: with ordinary pages, since many concurrent tests would compete for huge ones.
 #pragma once
 
 #include <stdexcept>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a store of a test is made of, or an exception: without it there is no test.
+// The parts of a test's store; throws if they cannot be made.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 namespace espalier::test {
 
 inline memory::Region reserve_region() {
-  // A limit, not taken at once.
+  // A limit, not taken immediately.
   auto region = memory::Region::reserve({.bytes_max = std::uint64_t{1} << 30, .huge_pages = false});
   if (!region) throw std::runtime_error("no region: " + message(region.error()));
   return std::move(*region);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A map behind a switch, in one thread: a node, a client that walks the map by READs, and between
-// them a switch inside this process, whose tables are compiled from the map's tree; or two in a
-// row, the fat root in the first and the sets of nodes in the second. The network is one of a seed,
-// in a time of its own, or an exchange of packets in the machine's time.
+// them a switch inside this process with tables compiled from the map's tree; or two in a row, the
+// fat root in the first and the sets of nodes in the second. The network is seeded, in simulated
+// time, or an exchange of packets in real time.
 //
 // Thread: one.
 #pragma once
@@ -49,24 +49,24 @@ class SwitchWorld : public CheckedGets {
   }
   void put(const std::string& name, const std::string& value);
   void install(const dataplane::TableLimits& limits = {});
-  /// Tables that came from elsewhere. Requires: check() accepts them.
+  /// Installs tables from elsewhere. Requires: check() accepts them.
   void install(const dataplane::IndexTables& to);
-  /// Tables of a generation of their own, in one of two switches alone: the other has what it had.
-  /// Without tables it forgets its own.
+  /// Installs tables of a new generation in one of two switches: the other keeps its own. Without
+  /// tables the switch forgets its own.
   void install_in(bool first, const dataplane::IndexTables* to);
   void clear() {
     function.install({});
     behind.install({});
   }
   [[nodiscard]] dataplane::IndexTables lying(base::Random& random) const;
-  /// Gets and scans begin with a READ of their key from now on.
+  /// Gets and scans begin with a READ that carries their key from now on.
   void use_switch(std::uint32_t bytes = 4096) {
     reader->read_by_key({keyed.remote().key, kPrefix, bytes});
   }
-  /// Both sides do what they have to, and the network goes on.
+  /// Runs both sides, and the network.
   void turn();
   void ask(const std::string& name);
-  /// Asks and waits. Returns how many trips it took.
+  /// Gets a key and waits. Returns the number of round trips.
   std::uint64_t trips_of(const std::string& name);
 
   const Way way;

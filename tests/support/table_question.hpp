@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines and rows of the internal tests, asked for and written through the public API.
+// Pipelines and rows of the internal tests, sent and written through the public API.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace espalier::test {
 
-/// Appends rows, a few appends by chance. Returns how many the table then has.
+/// Appends rows, randomly split into a few appends. Returns how many the table then has.
 std::uint64_t append(const Table& table, const table::MemoryRows& rows, base::Random& random);
 
-/// The query that says what a message says, added to one of all rows. Nothing: the public API has
-/// no words for it. Requires: the message has a pipeline's form.
+/// The query of a message, added to a query of all rows. Nothing: the public API cannot express it.
+/// Requires: the message has a pipeline's form.
 std::optional<Query> query_of(Query query, const table::PipelineMessage& message,
                               const table::Schema& schema);
 

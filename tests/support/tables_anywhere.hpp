@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store with tables, wherever it is: in this process, or on a node of this process, however it is
-// reached.
+// A store with tables at each place: in this process, or on a node of this process, over each
+// transport.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ class TablesAnywhere : public NodeFixture, public ::testing::WithParamInterface<
     EXPECT_TRUE(table) << message(table.error());
     return *table;
   }
-  /// Ids from 0 on, shops in turn, prices with a null now and then.
+  /// Ids from 0 on, alternating shops, prices with occasional nulls.
   void fill(const Table& table, std::int64_t count) {
     constexpr const char* kShops[] = {"ab", "cd", "ef"};
     RowWriter rows = table.writer();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program on a terminal that a test plays: it sees a window, keys and signals, and what it writes
-// is read here.
+// A program on a pseudo-terminal: it gets a window, keys and signals from the test, which reads its
+// output.
 //
 // Thread: one.
 #pragma once
@@ -25,15 +25,15 @@ class TerminalProgram {
   /// Kills it.
   ~TerminalProgram();
 
-  /// Reads until the text has come that many times in all. Returns whether it has: else the program
-  /// has ended, or said nothing for a minute.
+  /// Reads until the text has appeared that many times in all. Returns whether it has; else the
+  /// program has ended, or printed nothing for a minute.
   [[nodiscard]] bool wait_for(std::string_view text, std::size_t times = 1);
   void type(std::string_view keys) const;
   void resize(unsigned short columns, unsigned short rows) const;
   void send(int signal) const;
-  /// Whether its first thread is in this system call. True where that is not told.
+  /// Whether its first thread is in this system call. True if the system does not report it.
   [[nodiscard]] bool is_in_call(long number) const;
-  /// Whether keys are shown as they are pressed, and lines read as a whole: as it was before.
+  /// Whether the terminal is in its initial mode: echo, and input by lines.
   [[nodiscard]] bool reads_lines() const;
   /// Reads to the end and waits. Returns its exit code, or minus the signal that ended it.
   int wait();
@@ -44,8 +44,8 @@ class TerminalProgram {
   bool read_more();
 
   pid_t process_ = -1;
-  memory::Descriptor terminal_;  // our end
-  memory::Descriptor other_;     // its end, so that it outlives the program
+  memory::Descriptor terminal_;  // this process's end
+  memory::Descriptor other_;     // the program's end, kept open
   std::string written_;
 };
 

@@ -20,10 +20,10 @@ namespace espalier::test {
 
 constexpr Version kNever = ~Version{0};
 
-/// Whether an answer is right at a version and, if not, from when on it could be.
+/// Whether an answer is right at a version and, if not, from which version on it could be.
 struct Fit {
   bool fits = false;
-  /// Not before this version can the answer be right (kNever: never again).
+  /// The answer cannot be right before this version (kNever: never again).
   Version again = kNever;
 
   static Fit yes() { return {true, 0}; }
@@ -43,12 +43,12 @@ class VersionedModel {
   /// The state of a key after all writes up to `version`.
   [[nodiscard]] State at(std::string_view key, Version version) const;
 
-  /// Whether an operation without effects (a read, or a write that did not apply) answers what the
-  /// map held at `version`. Versions of the items included: an item's version lies between its last
-  /// change and the version that was read.
+  /// Whether the answer of an operation without effects (a read, or a write that did not apply)
+  /// matches the map's content at `version`. Includes versions of items: an item's version lies
+  /// between its last change and the version that was read.
   [[nodiscard]] Fit fit(const Operation& operation, Version version) const;
 
-  /// Whether what an applied write says about the state just before it is true.
+  /// Whether what an applied write reports of the state just before it is true.
   [[nodiscard]] std::optional<std::string> wrong_before(const Operation& write) const;
 
   [[nodiscard]] Version newest() const { return versions_.empty() ? 0 : versions_.back(); }

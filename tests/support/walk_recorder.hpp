@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests for an engine of whatever access, with hints and held versions, and their answers as the
+// Requests for an engine over any access, with hints and held versions, and their answers as the
 // operations of a history.
 #pragma once
 
@@ -21,7 +21,7 @@
 
 namespace espalier::test {
 
-/// A get, floor or scan of some of these keys. Bounds may lie beside keys, or be missing.
+/// A get, floor or scan of some of these keys. Bounds may differ from all keys, or be missing.
 Question random_read(Random& random, const std::vector<std::string>& keys,
                      std::size_t key_bytes_max);
 
@@ -31,19 +31,18 @@ class WalkRecorder final : private Handler {
   /// Requires: the clock outlives it.
   WalkRecorder(Clock& clock, std::uint32_t thread) : clock_(clock), thread_(thread) {}
 
-  /// The request that asks this; it lives until it is answered. The question counts as asked now.
+  /// The request of a question; lives until it is answered. The question is stamped now.
   tree::WalkRequest ask(Question question, const memory::HeldVersion* held = nullptr,
                         wire::Ref hint = {});
 
-  /// Called when something is handed out: an answer, items that come before it, or an error. May be
-  /// empty.
+  /// Called when something is delivered: an answer, items before it, or an error. May be empty.
   std::function<void(const Error&)> on_handed_out;
 
-  /// What was asked and answered, in the order of the answers.
+  /// Requests and answers, in the order of the answers.
   [[nodiscard]] std::vector<Operation>& log() { return log_; }
-  /// Such an error is no surprise: the operation counts as refused.
+  /// Such an error is expected: the operation counts as refused.
   void expect_refusals(std::vector<Code> codes) { expected_ = std::move(codes); }
-  /// An answer that no question of a test can get.
+  /// An answer that cannot belong to any question of a test.
   [[nodiscard]] const std::optional<std::string>& unexpected() const { return unexpected_; }
 
  private:
@@ -60,19 +59,20 @@ class WalkRecorder final : private Handler {
   std::uint32_t thread_;
   std::uint64_t next_tag_ = 1;
   std::unordered_map<std::uint64_t, std::unique_ptr<Pending>> pending_;
-  std::unique_ptr<Pending> answered_;  // the engine may look at it until done() has returned
+  std::unique_ptr<Pending> answered_;  // the engine may use it until done() has returned
   std::vector<Operation> log_;
   std::optional<std::string> unexpected_;
   std::vector<Code> expected_;
 };
 
-/// A participant with an engine that reads and writes in place, as a session has one.
+/// A participant with an engine that reads and writes in place, like a session's.
 class HostWalker {
  public:
   HostWalker(tree::StoreCore& store, tree::MapCore& map, std::uint32_t index, Clock& clock,
              std::uint32_t lanes = 1);
 
-  /// Asks and waits for the answer. Reads of the newest state go in groups and in lanes by turns.
+  /// Submits a question and waits for the answer. Reads of the newest state alternate between
+  /// groups and lanes.
   void ask(Question question, const memory::HeldVersion* held = nullptr, wire::Ref hint = {}) {
     const tree::WalkRequest walk = recorder.ask(std::move(question), held, hint);
     const Op op = walk.request->op;

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
-// A refused operation did nothing; a pinned read answers for a moment that only versions tell.
+// A refused operation did nothing; a pinned read is right at a moment that only versions determine.
 bool takes_part(const Operation& operation) { return !operation.refused && !operation.pinned; }
 
 // Calls and returns in order of time, as a list from which operations are taken and put back.

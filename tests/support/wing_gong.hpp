@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether a short history has any linearization at all, from questions and answers alone:
-// versions are not looked at, so it also serves maps without them.
+// Decides whether a short history has any linearization, from requests and answers alone: it
+// ignores versions, so it also serves maps without them.
 //
 // The search of Wing and Gong (1993) over the operations that may come next, with Lowe's (2017)
-// memory of the pairs (operations done, contents) that led nowhere. Two additions: an operation
-// without effects whose answer is right now is taken at once and for good, since a linearization
-// that takes it later can take it now as well; and the contents are numbers, one for each key, so a
-// scan is a loop over an array. Exponential in the worst case (deciding linearizability is
-// NP-complete), hence the limit on steps. A condition on a version holds if the key still has the
-// value that was read with that version: exact as long as no value is written to a key twice. Reads
-// from snapshots are left out.
+// cache of failed pairs (operations done, contents). Two additions: an operation without effects
+// whose answer is right now is taken immediately and for good, since a linearization that takes it
+// later can take it now as well; and the contents are numbers, one for each key, so a scan is a
+// loop over an array. Exponential in the worst case (deciding linearizability is NP-complete),
+// hence the limit on steps. A condition on a version holds if the key still has the value that was
+// read with that version: exact as long as no value is written to a key twice. Reads from snapshots
+// are left out.
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct CheckResult {
   std::uint64_t steps = 0;  ///< operations tried
 };
 
-/// Looks for a linearization, trying at most so many operations.
+/// Searches for a linearization, trying at most so many operations.
 [[nodiscard]] CheckResult check_linearizable(const History& history,
                                              std::uint64_t steps_max = 1'000'000);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several threads do everything to one map at a time, and the history of it is checked.
+// Several threads use one map concurrently in every way, and its history is checked.
 //
-// What it is made for: few keys in small nodes, so that leaves split, merge and swap all the time;
-// phases that grow and shrink the tree; scans, batches and snapshots that span leaves; threads that
-// read what they just wrote; more threads than cores, so that one is stopped in the middle of a
-// write now and then; values out of line as well as inline, each written once.
+// Its stress: few keys in small nodes, so that leaves split, merge and swap all the time; phases
+// that grow and shrink the tree; scans, batches and snapshots that span leaves; threads that read
+// what they just wrote; more threads than cores, so that one is sometimes preempted in the middle
+// of a write; values out of line as well as inline, each written once.
 #pragma once
 
 #include <cstdint>
@@ -49,29 +49,27 @@ struct WorkloadReport {
   std::uint64_t histories = 0;
   std::uint64_t operations = 0;
   std::uint64_t overlapping = 0;  ///< operations that began during one of another thread
-  std::uint64_t refused = 0;      ///< operations that changed nothing, and said why
+  std::uint64_t refused = 0;      ///< operations that were refused with an error
   std::uint64_t searched = 0;     ///< histories in which a linearization was found
   std::uint64_t unknown = 0;      ///< histories in which the search gave up
 };
 
-/// Checks one history as the options say, and adds it to the report. `versions`: whether the map
-/// gives them. Returns what is wrong. The audit is the caller's.
+/// Checks one history by the options, and adds it to the report. `versions`: whether the map has
+/// them. Returns what is wrong. Does not audit.
 [[nodiscard]] std::optional<std::string> check_history(const History& history,
                                                        const WorkloadOptions& options,
                                                        bool versions, WorkloadReport& report);
 
-/// Does what one round's threads do in one process: each of them has one of the recorders and a
-/// seed of its own, and they begin together once `arrive_and_wait` has returned for each. Values
-/// begin with `value_prefix` and the thread's number. Requires: as many recorders as threads and
-/// pipelines.
+/// Runs the threads of one round in one process: each has one of the recorders and a seed of its
+/// own, and they begin together once `arrive_and_wait` has returned for each. Values begin with
+/// `value_prefix` and the thread's number. Requires: as many recorders as threads and pipelines.
 void run_threads(const WorkloadOptions& options, const std::vector<std::string>& keys,
                  std::span<Recorder> recorders, Random& random, const std::string& value_prefix,
                  const std::function<void()>& arrive_and_wait);
 
 /// Runs the workload and checks every history: with versions by replaying them, with `search` by a
 /// search as well. Without versions there are no scans, snapshots and replays. Returns what is
-/// wrong.
-/// Requires: nobody else uses the map.
+/// wrong. Requires: nothing else uses the map.
 [[nodiscard]] std::optional<std::string> run_and_check(Map map, WorkloadOptions options,
                                                        WorkloadReport* report = nullptr);
 

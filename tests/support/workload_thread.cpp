@@ -7,7 +7,7 @@
 
 namespace espalier::test {
 
-// Often the same key again: what a thread has been told must stay true for it.
+// Often the same key again: what a thread has read must stay true for it.
 const std::string& WorkloadThread::key() {
   if (!random_.one_in(4)) last_key_ = random_.below(keys_.size());
   return keys_[last_key_];

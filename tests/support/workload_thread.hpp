@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one thread of a workload does: operations drawn from a seed, through a Recorder or a
-// Pipeline.
+// One thread of a workload: seeded random operations, through a Recorder or a Pipeline.
 #pragma once
 
 #include <cstdint>

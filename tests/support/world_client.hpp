@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of one_sided_world.hpp: walks a map alone, renews its lease, and comes again when its
+// A client of one_sided_world.hpp: walks a map by READs, renews its lease, and reconnects when its
 // session, the map or the node is gone.
 //
-// It holds each answer against the one promise that no history shows: at the moment at which it is
-// given, the host has answered a renewal at most believed_for_ns ago, by the host's own time.
+// It checks each answer against the one guarantee that no history shows: when the answer is
+// returned, the host has answered a renewal at most believed_for_ns ago, by the host's own time.
 //
 // Thread: one.
 #pragma once
@@ -23,24 +23,24 @@
 
 namespace espalier::test {
 
-/// The host as it is now: what a client reaches by its address.
+/// The present host: what a client reaches by its address.
 using HostOfNow = std::unique_ptr<WorldHost>;
 
 class WorldClient {
  public:
-  /// `hosts`: all lives of the host so far, the last one being that of now. All outlive this.
+  /// `hosts`: all lives of the host so far; the last one is the present. All must outlive this.
   WorldClient(fabric::sim::World& world, std::deque<HostOfNow>& hosts, std::uint32_t number,
               std::uint64_t seed, const OneSidedOptions& options, Clock& clock, MapRecords& records,
               OneSidedCounts& counts);
   ~WorldClient();
 
-  /// One turn of the client's loop. Does nothing within itself, but while it sleeps.
+  /// One turn of the client's loop. Not reentrant, except while it sleeps.
   void turn();
-  /// Whether all that it asked is answered, and it asks no more.
+  /// Whether all its requests are answered, and none will follow.
   [[nodiscard]] bool done() const { return left_ == 0 && (!reader_ || reader_->pending() == 0); }
-  /// It goes, without a word.
+  /// Disconnects without notice.
   void leave() { close(); }
-  /// What is wrong by now; takes what was recorded.
+  /// What is wrong so far; takes what was recorded.
   [[nodiscard]] std::string wrong();
 
  private:
@@ -57,7 +57,7 @@ class WorldClient {
   void forge_cache();
   void close();
   void ask_host(const place::LeaseGuard::Asked& asked);
-  // A request about the lease, on its way.
+  // A request about the lease, in flight.
   struct Asking {
     place::LeaseGuard::Asked what;
     WorldHost* host = nullptr;
@@ -92,9 +92,9 @@ class WorldClient {
   std::uint32_t cached_life_ = 0;            // which
   std::unique_ptr<place::OneSidedReader> reader_;
   std::uint64_t life_ = 0;                 // changes with the reader
-  std::uint64_t heard_ns_ = 0;             // when the host gave the last grant or renewal
-  std::optional<std::uint64_t> asked_ns_;  // what waits for an answer about the lease
-  bool map_gone_ = false;                  // an answer said so
+  std::uint64_t heard_ns_ = 0;             // when the host sent the last grant or renewal
+  std::optional<std::uint64_t> asked_ns_;  // when the pending request about the lease was sent
+  bool map_gone_ = false;                  // an answer reported it
   std::uint32_t failures_ = 0;             // to connect, in a row
   std::uint64_t retry_ns_ = 0;             // when to try again
   std::uint64_t connecting_since_ns_ = 0;

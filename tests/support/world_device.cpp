@@ -9,7 +9,7 @@
 namespace espalier::test {
 namespace {
 
-// So long that every answer has room at once: then it leaves when it is made.
+// So large that every answer has room immediately, and leaves when it is made.
 constexpr wire::ConnectionLayout kRings{256, 16384, 1};
 constexpr std::uint64_t kSweepsNs = 1'000'000;  // in which the host has looked at its leases
 
@@ -58,7 +58,7 @@ void WorldDevice::begin() {
   }
 }
 
-// Its requests end, and nobody hears of it.
+// Its requests end without an answer.
 void WorldDevice::end() {
   busy_ = true;
   if (link_) link_->end();
@@ -84,8 +84,8 @@ void WorldDevice::turn() {
   ++counts_.device_engines;
 }
 
-// A process may be stopped anywhere, and between two looks at its clock nobody can tell where. What
-// it has answered before has left it by then.
+// A process may be stopped anywhere, and between two reads of its clock the place makes no
+// difference. Earlier answers have left it by then.
 std::uint64_t WorldDevice::clock() {
   if (options_.device_slow && busy_ && scheduler_ && random_.one_in(16)) {
     ++counts_.device_late_steps;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // A device of one_sided_world.hpp: the scheduler and the offloads of a device, whose walks read the
-// host's memory through the simulated fabric (world_device_link.hpp). Its clients ask by rings, and
-// messages take their time.
+// host's memory through the simulated fabric (world_device_link.hpp). Its clients send requests by
+// rings, and messages are delayed.
 //
-// By the seed its turns come late, between any two of its READs; they take long, whenever it looks
-// at its clock; it is stopped for longer than its leases last, alone or with all of its machine; or
-// it dies. Each answer of its own walks is held against the promise of world_client.hpp.
+// By the seed its turns are delayed, between any two of its READs; they take long, at any read of
+// its clock; it is stopped for longer than its leases last, alone or with all of its machine; or it
+// crashes. Each answer of its own walks is checked against the guarantee of world_client.hpp.
 //
 // Thread: one.
 #pragma once
@@ -27,7 +27,8 @@ namespace espalier::test {
 
 class WorldDevice {
  public:
-  /// `hosts`: as of WorldClient. `others`: lets all else go on for a moment. All outlive this.
+  /// `hosts`: as of WorldClient. `others`: runs everything else for a moment. All must outlive
+  /// this.
   WorldDevice(fabric::sim::World& world, std::deque<std::unique_ptr<WorldHost>>& hosts,
               std::uint32_t number, std::uint64_t seed, const OneSidedOptions& options,
               OneSidedCounts& counts, std::function<void()> others);
@@ -35,28 +36,27 @@ class WorldDevice {
   WorldDevice(const WorldDevice&) = delete;
   WorldDevice& operator=(const WorldDevice&) = delete;
 
-  /// One turn of its worker, if it is its turn. Does nothing within itself.
+  /// One turn of its worker, if it is due. Not reentrant.
   void turn();
-  /// It gets no turns until then.
+  /// Stops it: it gets no turns until then.
   void stop();
-  /// It never gets a turn again; nor does its machine, by chance.
+  /// Crashes it; sometimes its machine, too.
   void die();
   [[nodiscard]] bool dead() const { return dead_; }
 
   // --- for its clients ---------------------------------------------------------------------------
   /// What a client gets; nothing comes for requests of an engine that is no more.
   using OnResponse = std::function<void(const rings::Response& response)>;
-  /// A client comes. Returns its number.
+  /// Connects a client. Returns its number.
   std::size_t add_client(OnResponse on_response);
   /// Sends a request of this client, which has a tag of its own.
   void send(std::size_t client, std::uint64_t engine, const std::string& message);
-  /// Which of its engines, one after the other, serves now. Maps that an earlier one knew are not
-  /// those of this one.
+  /// The number of its present engine. Maps that an earlier engine knew are not those of this one.
   [[nodiscard]] std::uint64_t engine() const { return engines_; }
   /// The host whose maps it serves.
   [[nodiscard]] WorldHost& host() { return link_->host(); }
 
-  /// What is wrong by now. It ends.
+  /// What is wrong so far. Ends it.
   [[nodiscard]] std::string wrong();
 
  private:

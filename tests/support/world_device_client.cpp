@@ -70,7 +70,7 @@ void WorldDeviceClient::turn() {
   while (left_ != 0 && opening_ && pending_.size() < kAskedInFlight && random_.one_in(2)) ask();
 }
 
-// By the node that the device serves; one that is dead tells nothing more.
+// At the node that the device serves; a dead one answers no more.
 void WorldDeviceClient::open_map() {
   if (opening_ && !map_gone_) return;
   opening_.reset();

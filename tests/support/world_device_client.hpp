@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a device of one_sided_world.hpp: asks it for reads of the map that there is, and
-// gives up a device that answers nothing for long.
+// A client of a device of one_sided_world.hpp: reads the present map through it, and gives up a
+// device that does not answer for long.
 //
 // Thread: one.
 #pragma once
@@ -18,16 +18,16 @@ namespace espalier::test {
 
 class WorldDeviceClient {
  public:
-  /// `hosts`: as of WorldClient. All outlive this.
+  /// `hosts`: as of WorldClient. All must outlive this.
   WorldDeviceClient(fabric::sim::World& world, std::deque<std::unique_ptr<WorldHost>>& hosts,
                     WorldDevice& device, std::uint32_t number, std::uint64_t seed,
                     const OneSidedOptions& options, Clock& clock, MapRecords& records,
                     OneSidedCounts& counts);
 
   void turn();
-  /// Whether all that it asked is answered or given up, and it asks no more.
+  /// Whether all its requests are answered or given up, and none will follow.
   [[nodiscard]] bool done() const { return left_ == 0 && pending_.empty(); }
-  /// What is wrong by now; takes what was recorded.
+  /// What is wrong so far; takes what was recorded.
   [[nodiscard]] std::string wrong();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A device's way to the host of one_sided_world.hpp: what DeviceLink is in earnest, in one thread
-// and by the world's clock. Questions travel as messages that may be late, and READs go through the
+// A device's link to the host of one_sided_world.hpp: stands for DeviceLink, in one thread and by
+// the world's clock. Requests travel as messages that may be delayed, and READs go through the
 // simulated fabric. The maps, their leases and their readers are those of a device (host_maps.hpp,
-// device_map.hpp, map_reader.hpp); rings and handshakes aside are not here.
+// device_map.hpp, map_reader.hpp); rings and handshakes on threads are left out.
 //
 //   down --(a session)--> dialling --(connected)--> reading --(reads or lease lost)--> dialling
 //    ^                                                |
@@ -44,32 +44,32 @@ class WorldDeviceLink final : public device::HostLink, private device::HostAsker
   // --- for the scheduler and the offloads --------------------------------------------------------
   void post(offload::Request& request, const wire::CallMessage& message,
             device::AnswerPace pace) override;
-  void cancel(const offload::Request&) noexcept override {}  // the answer comes all the same
+  void cancel(const offload::Request&) noexcept override {}  // the answer arrives all the same
   bool turn(device::PostedRequests& posted) override;
   [[nodiscard]] bool waits() const override { return !waiting_.empty(); }
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return 0; }
   [[nodiscard]] bool forwards() override { return false; }
   [[nodiscard]] std::uint64_t connection() const override { return 1; }
-  void notify(std::uint64_t, const wire::CallMessage&) override {}  // it keeps nothing for it
+  void notify(std::uint64_t, const wire::CallMessage&) override {}  // the host keeps nothing
 
   // --- for the world -----------------------------------------------------------------------------
   [[nodiscard]] device::HostMaps& maps() { return maps_; }
-  /// The host is another node by now, or answers nothing: this link is of no more use.
+  /// The host is another node by now, or does not answer: this link must be replaced.
   [[nodiscard]] bool lost() const { return lost_; }
-  /// From here on all that waits ends, and nothing is asked.
+  /// Ends all waiting requests, and sends no more.
   void end();
   [[nodiscard]] WorldHost& host() { return host_; }
   /// The session of its leases.
   [[nodiscard]] std::uint32_t session() const { return session_; }
-  /// When the host answered the newest grant or renewal of this map's lease that has come.
+  /// When the host answered the newest received grant or renewal of this map's lease.
   [[nodiscard]] std::uint64_t heard_ns(std::uint32_t map) const;
-  /// Whether the host was asked for the request that this connection has numbered so.
+  /// Whether the request that this connection numbered so was relayed to the host.
   [[nodiscard]] bool relayed(const offload::Connection* connection, std::uint32_t tag) const {
     return relayed_.contains({connection, tag});
   }
   /// Leases that the host would not renew.
   [[nodiscard]] std::uint64_t leases_lost() const { return leases_lost_; }
-  /// Tells what its readers did, before they end.
+  /// Counts what its readers did, before they end.
   void count();
 
  private:
@@ -113,7 +113,7 @@ class WorldDeviceLink final : public device::HostLink, private device::HostAsker
   std::uint64_t leases_lost_ = 0;
   bool lost_ = false;
   bool ended_ = false;
-  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // messages on their way ask
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // checked by messages in flight
 };
 
 }  // namespace espalier::test

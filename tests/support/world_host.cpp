@@ -129,7 +129,7 @@ Question WorldHost::next_write() {
   return question;
 }
 
-// Tells that a node has moved which did not, to where another one is, or none.
+// Reports a move that did not happen, to where another node is, or none.
 void WorldHost::lie() {
   const auto any_lid = [this] { return static_cast<wire::Lid>(random_.between(1, 40)); };
   wire::Ref where = map_->ref(any_lid());
@@ -137,7 +137,7 @@ void WorldHost::lie() {
   map_->table.feed().publish(any_lid(), where, random_.below(1'000'000));
 }
 
-// Tells more than the feed's ring holds, all of it true: who did not look meanwhile is behind.
+// Reports more than the feed's ring holds, all of it true: slow readers fall behind.
 void WorldHost::overrun_feed() {
   for (std::uint32_t i = 0; i < 2 * wire::kFeedEntries; ++i) {
     const auto lid = static_cast<wire::Lid>(random_.between(1, 40));

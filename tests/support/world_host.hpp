@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host of one_sided_world.hpp: a node with a store, which writes a map, gives memory back as
-// soon as it may, drops maps and makes others of their memory, and answers for leases. It dies, and
-// another one, which knows nothing of it, takes its name.
+// The host of one_sided_world.hpp: a node with a store, which writes a map, frees memory as early
+// as allowed, drops maps and makes others in their memory, and answers for leases. It crashes, and
+// another one without its state takes its name.
 //
 // The host knows each client by its session: a registration of the store's region in a domain of
 // its own, and a lease. It sweeps leases, and fences a session before it ends its lease.
@@ -36,19 +36,19 @@ inline constexpr const char* kHostName = "host";
 inline constexpr base::LeaseTerms kWorldTerms{
     .renew_every_ns = 100'000, .believed_for_ns = 1'000'000, .lost_after_ns = 2'000'000};
 
-/// One map that there was, with all that was asked of it and answered.
+/// A map, present or dropped, with all requests on it and their answers.
 struct MapRecord {
   std::string name;
-  std::uint64_t dropped = 0;  // when that was done, by the clock of the history; 0: never
+  std::uint64_t dropped = 0;  // when, by the clock of the history; 0: never
   History history;
 };
 using MapRecords = std::deque<MapRecord>;
 
-/// Takes what was recorded of a map. Returns what is wrong; empty if nothing is.
+/// Takes the history of a map. Returns what is wrong; empty: nothing.
 [[nodiscard]] std::string take_log(WalkRecorder& recorder, MapRecord& record,
                                    const OneSidedOptions& options, OneSidedCounts& counts);
 
-/// What a device asks the host, and what the host says.
+/// A device's request to the host, and the host's answer.
 struct DeviceQuestion {
   wire::OffloadId offload = wire::OffloadId::invalid;
   std::uint32_t map = 0;
@@ -70,32 +70,32 @@ class WorldHost {
             MapRecords& records, OneSidedCounts& counts);
   ~WorldHost();
 
-  /// What a client has of its session.
+  /// A client's part of its session.
   struct Session {
     fabric::Registration region;
     std::vector<base::LeaseId> leases;
   };
-  /// What the host answers about the map that there is.
+  /// The host's answer about the present map.
   struct Opening {
     std::uint32_t life = 0;
     std::size_t map = 0;  // which of the records
     tree::MapView view;
     wire::FeedPlace feed{};                          // where clients follow it
-    std::shared_ptr<offload::IndexedMap> indexed{};  // how they READ it by key; null: they do not
+    std::shared_ptr<offload::IndexedMap> indexed{};  // how they READ it by key; null: not
   };
-  /// How a client says whose session it connects for.
+  /// How a client names the session that it connects for.
   struct Hello {
     std::uint32_t life = 0;
     std::uint32_t domain = 0;
   };
 
-  /// Called at moments in the middle of writes, where there are such; may be empty.
+  /// Called at moments in the middle of writes, if there are any; may be empty.
   std::function<void()> meanwhile;
 
-  /// Writes something; or drops the map and makes the next one, if that is wanted.
+  /// Writes something; or drops the map and makes the next one, if requested.
   void write();
   void want_drop() { drop_wanted_ = true; }
-  /// Fences sessions that were not heard of for too long, then ends their leases.
+  /// Fences sessions whose leases have expired, then ends their leases.
   void sweep();
   /// Accepts connections that name a session of this life, and rejects others.
   void accept();
@@ -105,14 +105,14 @@ class WorldHost {
   [[nodiscard]] Opening opening() const;
   /// Lets a session READ a map by key.
   void admit(std::uint32_t domain, offload::IndexedMap& map);
-  /// Answers a device as a node does, at once: about maps to be read, their feeds and leases, and
-  /// gets and floors; all else is `contended`.
+  /// Answers a device as a node does, immediately: about maps to be read, their feeds and leases,
+  /// and gets and floors; all else is `contended`.
   [[nodiscard]] DeviceAnswer answer_device(std::uint32_t domain, const DeviceQuestion& question);
   /// Whether a session still holds a lease.
   [[nodiscard]] bool holds_lease(std::uint32_t domain) const;
-  /// Gives back what may be given back. Returns what is held back all the same; empty: nothing.
+  /// Frees what may be freed. Returns what is held back all the same; empty: nothing.
   [[nodiscard]] std::string reclaim();
-  /// Of READs by key, if there are such.
+  /// For READs by key, if there are such.
   [[nodiscard]] offload::IndexHost& index() { return *index_; }
   [[nodiscard]] const std::shared_ptr<offload::IndexedMap>& indexed() const { return indexed_; }
 
@@ -124,7 +124,7 @@ class WorldHost {
   [[nodiscard]] tree::StoreCore& store() { return store_; }
   [[nodiscard]] const tree::MapCore& map() const { return *map_; }
   [[nodiscard]] const std::vector<std::string>& keys() const { return keys_; }
-  /// What is wrong by now; takes the rest of what was recorded.
+  /// What is wrong so far; takes the rest of what was recorded.
   [[nodiscard]] std::string wrong();
 
  private:
@@ -150,14 +150,14 @@ class WorldHost {
   std::vector<std::string> keys_;
   std::string wrong_;
   bool drop_wanted_ = false;
-  bool writing_ = false;  // others go on in the middle of writes
+  bool writing_ = false;  // others run in the middle of writes
   std::uint64_t died_ns_ = 0;
   std::uint64_t written_ = 0;
 
   tree::StoreCore store_;
   offload::IndexReadCounts index_reads_;
   std::unique_ptr<offload::IndexHost> index_;
-  std::shared_ptr<offload::IndexedMap> indexed_;  // the map that there is
+  std::shared_ptr<offload::IndexedMap> indexed_;  // the present map
   std::shared_ptr<tree::MapCore> map_;
   wire::FeedPlace feed_{};
   std::size_t record_ = 0;              // of the map

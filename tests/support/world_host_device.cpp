@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the host of one_sided_world.hpp answers to devices, in the bytes of a node.
+// The answers of the host of one_sided_world.hpp to devices, in the format of a node.
 #include <cstring>
 #include <string>
 
@@ -18,7 +18,7 @@ DeviceAnswer refusal(Code code) {
   return answer;
 }
 
-// The answer of a walk that ends at once.
+// The answer of a walk that ends immediately.
 struct WalkedAnswer final : Handler {
   void done(const Completion& completion) override {
     if (!completion.ok) {

@@ -118,7 +118,7 @@ void WorldSwitch::follow() {
   current_ = true;
 }
 
-// What was told last of each entry is of now, for nothing happens meanwhile.
+// The last change of each entry must be current, for nothing happens meanwhile.
 void WorldSwitch::count_astray(const std::vector<dataplane::EntryChange>& changes) {
   for (auto change = changes.begin(); change != changes.end(); ++change) {
     const auto is_of_it = [&](const auto& later) { return later.place == change->place; };
@@ -135,7 +135,7 @@ void WorldSwitch::count_astray(const std::vector<dataplane::EntryChange>& change
   }
 }
 
-// All of it that is there: what it tells stands before a tree that is read afterwards.
+// Reads all that the feed has, so that a tree read afterwards contains it.
 void WorldSwitch::read_feed() {
   const std::byte* const memory = host_->store().region.at(0);
   place::FeedCursor::Landing landing;

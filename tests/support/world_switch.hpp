@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The switch of one_sided_world.hpp, and its controller: READs that carry a key meet tables that
-// are of the tree as it is, of the tree as it was, of none, or that lie; between a READ and its
-// duplicate they become others. The controller follows the map's mapping feed, changes single
-// entries, and reads the tree again where it has another shape. Now and then it is paused while
-// many READs pass, or has lost its lease, and old tables go on naming a key that is void; and it
-// never hears of a host's death but by chance.
+// The switch of one_sided_world.hpp, and its controller: READs with a key meet tables of the
+// current tree, of an earlier one, of none, or wrong ones, and the tables may change between a READ
+// and its duplicate. The controller follows the map's mapping feed, changes single entries, and
+// reads the tree again if its shape has changed. Sometimes it pauses while many READs pass, or has
+// lost its lease, and stale tables keep a void key; and it detects a host's crash only by chance.
 //
 // Thread: one.
 #pragma once
@@ -25,7 +24,7 @@ namespace espalier::test {
 
 class WorldSwitch {
  public:
-  /// `hosts`: as of WorldClient. All outlive it.
+  /// `hosts`: as of WorldClient. All must outlive it.
   WorldSwitch(fabric::sim::World& world, std::deque<std::unique_ptr<WorldHost>>& hosts,
               std::uint64_t seed, OneSidedCounts& counts);
   ~WorldSwitch();
@@ -33,19 +32,19 @@ class WorldSwitch {
   WorldSwitch& operator=(const WorldSwitch&) = delete;
 
  private:
-  /// Tables become others.
+  /// Changes the tables.
   void change();
-  /// Takes up the map that there is, by a redirect key of its own.
+  /// Starts to follow the present map, with a redirect key of its own.
   void begin();
   void lose_lease();
-  /// The controller does nothing while many READs pass. Its lease is lost meanwhile, or not.
+  /// The controller pauses while many READs pass. Its lease may be lost meanwhile.
   void pause();
-  /// Tells the switch what has moved since, or all.
+  /// Sends the switch what has moved since, or all tables.
   void follow();
   void count_astray(const std::vector<dataplane::EntryChange>& changes);
   void read_feed();
   bool read_tree();
-  /// Tables that are told from now on write another key.
+  /// Later tables write another key.
   void begin_generation();
   fabric::Registration offer_redirect();
   void install(const dataplane::IndexTables& tables);
@@ -63,7 +62,7 @@ class WorldSwitch {
   std::optional<tree::MapView> view_;
   std::optional<place::FeedCursor> feed_;
   std::optional<place::IndexFollower> follower_;
-  bool stale_ = true;     // the tree is to be read again
+  bool stale_ = true;     // the tree must be read again
   bool current_ = false;  // the switch has tables of the follower's shape, by its keys
   std::uint64_t reads_of_pause_ = 0;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a sink that keeps all records in the order in which they were handed over, and counts
-// rooms, so that a test sees one that is lost or comes back twice. What is handed over is durable
-// at once, or when the test says so.
+// For tests: a sink that keeps all records in the order of hand-over, and counts rooms, so that a
+// test detects one that is lost or returned twice. Records are durable immediately, or when the
+// test says so.
 #pragma once
 
 #include <cstddef>
@@ -61,16 +61,16 @@ class RecordingSink final : public RedoSink {
     destroy(front_of(room));
   }
 
-  /// By hand: all records up to here are durable, or all that are there.
+  /// By hand: makes all records up to `sequence` durable, or all so far.
   void make_durable(std::uint64_t sequence) { mark_.rise(sequence); }
   void make_durable() { make_durable(count()); }
-  /// By hand: none of the others ever is, and there is no more room.
+  /// By hand: no other record becomes durable, and reserve() fails.
   void fail_all() {
     refuse(true);
     mark_.fail();
   }
 
-  /// From now on there is no room, or there is some again.
+  /// Makes reserve() fail, or succeed again.
   void refuse(bool refuses) {
     const std::lock_guard lock(mutex_);
     refuses_ = refuses;
@@ -79,7 +79,7 @@ class RecordingSink final : public RedoSink {
     const std::lock_guard lock(mutex_);
     return count_;
   }
-  /// Rooms that were reserved since it was made.
+  /// Rooms reserved since the sink was made.
   [[nodiscard]] std::size_t reserved() const {
     const std::lock_guard lock(mutex_);
     return reserved_;
@@ -89,7 +89,7 @@ class RecordingSink final : public RedoSink {
     const std::lock_guard lock(mutex_);
     return rooms_;
   }
-  /// All records so far, in order. They stay where they are, aligned to 8, as long as the sink.
+  /// All records so far, in order; valid as long as the sink, and aligned to 8.
   [[nodiscard]] std::vector<std::string_view> records() const {
     const std::lock_guard lock(mutex_);
     std::vector<std::string_view> all;
@@ -99,10 +99,9 @@ class RecordingSink final : public RedoSink {
     return all;
   }
 
-  /// What else a test does before there is room for one. Set before there are others.
+  /// Called by reserve(). Set before other threads use the sink.
   std::function<void()> when_reserved;
-  /// What else a test does when a record comes, on the thread that hands it over. Set before there
-  /// are others.
+  /// Called by hand_over(), on its thread. Set before other threads use the sink.
   std::function<void(std::string_view)> when_handed_over;
 
  private:
@@ -128,7 +127,7 @@ class RecordingSink final : public RedoSink {
   bool refuses_ = false;
 };
 
-/// What a kind's test of golden bytes compares: two digits for each byte, a blank after eight.
+/// Hexadecimal text for golden bytes: two digits for each byte, a blank after eight.
 inline std::string hex_of(std::string_view bytes) {
   static constexpr char kDigits[] = "0123456789abcdef";
   std::string text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: objects of kinds that hold nothing.
+// For tests: objects of fake kinds that hold nothing.
 #pragma once
 
 #include <atomic>
@@ -17,10 +17,10 @@ namespace espalier::catalog {
 
 using ObjectNames = std::vector<std::string>;
 
-/// What terminals, JSON and metrics must not be handed as it is.
+/// Text that must be escaped in terminals, JSON and metrics.
 inline constexpr const char* kOddText = "odd\x1b\"\\\n\xff";
 
-/// Counts those of it that live.
+/// Counts its living instances.
 template <ObjectKind kOfKind>
 class SomeObject final : public Object {
  public:
@@ -49,7 +49,7 @@ class SomeObject final : public Object {
 
   const std::uint32_t id;
   const std::string name;
-  std::string renamed;  // the name that it was given last, under the catalogue's lock
+  std::string renamed;  // its last new name; guarded by the catalogue's lock
   std::atomic<std::uint32_t> rename{0};
   std::atomic<int> times_dropped{0};
   std::atomic<std::uint64_t> lookups{0};
@@ -60,10 +60,10 @@ class SomeObject final : public Object {
 
 using SomeMap = SomeObject<ObjectKind::map>;
 using SomeTable = SomeObject<ObjectKind::table>;
-/// Of a later version: the catalogue knows no list of kinds.
+/// A kind of a later version: the catalogue has no list of kinds.
 using SomeLater = SomeObject<static_cast<ObjectKind>(200)>;
 
-/// Makes one in any catalogue, a node's for instance. `living` outlives it.
+/// Makes one in any catalogue, such as a node's. `living` outlives it.
 template <class T>
 Result<std::shared_ptr<T>> create_some(Catalog& catalog, std::string_view name,
                                        std::atomic<int>& living) {
@@ -73,7 +73,7 @@ Result<std::shared_ptr<T>> create_some(Catalog& catalog, std::string_view name,
       });
 }
 
-/// A catalogue, and how many of its objects live.
+/// A catalogue, and the count of its living objects.
 struct SomeCatalog {
   template <class T>
   Result<std::shared_ptr<T>> create(std::string_view name) {

@@ -20,24 +20,24 @@ constexpr std::uint64_t kFenceMs = 1000;
 constexpr std::uint64_t kFenceNs = kFenceMs * 1'000'000;
 constexpr std::uint64_t kTickNs = kFenceNs / 16;
 constexpr std::uint64_t kChain = 77;
-constexpr std::uint64_t kHealFences = 30;  // in which all come together again
+constexpr std::uint64_t kHealFences = 30;  // time for all members to rejoin
 
 using Ids = std::vector<std::uint64_t>;
 
-/// A machine: what is on its disk stays, the member goes with each crash.
+/// A machine: its disk survives crashes, its member does not.
 struct Machine {
   std::uint32_t number = 0;
   std::unique_ptr<Member> member;  // null: it is down
-  std::uint64_t life = 0;          // events of an earlier one do nothing
+  std::uint64_t life = 0;          // events of an earlier life are ignored
   Ids log;
   std::size_t durable = 0;  // of the log
-  std::size_t base = 0;     // seen from the beginning by whoever reads here as the head
+  std::size_t base = 0;     // its size on becoming head: visible to readers there
   bool was_head = false;
-  std::size_t kept = 0;  // its log lacks so many of the first records, which nobody gets any more
-  bool is_anew = false;  // its folder has nothing that counts yet
+  std::size_t kept = 0;  // of its first records it has released so many: no member gets these
+  bool is_anew = false;  // its folder was cleared, and has no checkpoint yet
   std::uint64_t paused_until = 0;
   std::uint64_t full_until = 0;  // it has no room for records
-  std::uint64_t deaf_until = 0;  // nothing that the membership says comes
+  std::uint64_t deaf_until = 0;  // it gets no views
   struct Unanswered {
     std::uint64_t sequence;
     std::uint64_t id;
@@ -84,7 +84,7 @@ class World {
   void at(std::uint64_t delay_ns, std::function<void()> what) {
     events_.emplace(std::pair(now_ + delay_ns, order_++), std::move(what));
   }
-  /// The same of a machine that may have ended by then, and does nothing while it stands still.
+  /// The same for a machine that may have crashed by then, and that acts later if it is paused.
   void on(Machine& machine, std::uint64_t delay_ns, std::function<void()> what) {
     at(delay_ns, [this, &machine, life = machine.life, what = std::move(what)] {
       if (machine.life != life || !machine.member) return;
@@ -108,7 +108,7 @@ class World {
     machine.member =
         std::make_unique<Member>(Member::Start{kChain, machine.number, machine.log.size(), now_});
   }
-  /// Of what was not flushed some may be on the disk all the same.
+  /// Unflushed records may be on the disk all the same.
   void crash(Machine& machine) {
     ++result_.crashes;
     ++machine.life;
@@ -157,13 +157,13 @@ class World {
     if (machine.member->is_joining() && machine.member->is_behind()) return begin_anew(machine);
     go_on(machine);
   }
-  /// Of the first records of its log, as behind a checkpoint.
+  /// Releases some of the first records of its log, as after a checkpoint.
   void let_go(Machine& machine) {
     const std::size_t most = std::min(machine.member->releasable(), machine.durable);
     if (most > machine.kept) machine.kept += random_.below(most - machine.kept);
   }
 
-  // --- who comes again ---------------------------------------------------------------------------
+  // --- rejoining --------------------------------------------------------------------------------
 
   [[nodiscard]] Machine* machine_of(std::uint32_t number) {
     const auto found = std::ranges::find(machines_, number, &Machine::number);
@@ -181,8 +181,8 @@ class World {
       return begin_anew(machine);
     }
   }
-  /// What its folder had is thrown away; it takes a new number, so that nobody takes it for what it
-  /// was, and fetches what a checkpoint of the tail has.
+  /// Clears its folder. It takes a new number, so that no member mistakes it for its earlier self,
+  /// and fetches the records of a checkpoint of the tail.
   void begin_anew(Machine& machine) {
     ++machine.life;
     machine.member.reset();
@@ -216,7 +216,7 @@ class World {
     machine.is_anew = false;
     start(machine);
   }
-  /// Sends what is to be sent, and answers clients.
+  /// Sends messages that are due, and answers clients.
   void go_on(Machine& machine) {
     Member& member = *machine.member;
     member.keeps_from(machine.kept + 1);
@@ -226,7 +226,7 @@ class World {
     std::vector<Message> due;
     member.add_beats(now_, due);
     while (auto append = member.append_due(now_)) {
-      if (append->first <= machine.kept) break;  // who joins is told, and begins anew
+      if (append->first <= machine.kept) break;  // a joining member detects that, and starts afresh
       append->last = append->number = random_.between(append->first, append->last);
       member.appended(*append);
       due.push_back(*append);
@@ -244,8 +244,7 @@ class World {
 
   // --- the network -------------------------------------------------------------------------------
 
-  /// A request: an append has its records with it. It is answered, or its sender hears that it is
-  /// not, once.
+  /// A request; an append brings its records. It is answered once, or its sender gets one failure.
   void send(Machine& from, const Message& message) {
     Ids records;
     if (message.kind == MessageKind::append) {
@@ -264,7 +263,7 @@ class World {
          on(from, 0, [this, &from, message] { from.member->lost(message, now_); });
        });
   }
-  /// Whoever is down, or comes again, gets nothing of what was sent to an earlier life.
+  /// A machine that is down or has restarted gets no messages sent to an earlier life.
   void deliver(const Message& message, Machine& to, const std::function<void()>& what) {
     if (cuts_.contains({message.from, message.to}) || chance(terms_.lose)) return;
     const std::size_t copies = chance(0.02) ? 2 : 1;
@@ -305,7 +304,7 @@ class World {
     at(membership_delay(),
        [this, &machine, life = machine.life] { show_view(machine, life, view_, false); });
   }
-  /// Who proposes may give up before it is taken.
+  /// The proposer may give up before the proposal is accepted.
   void propose(Machine& machine, const View& proposal) {
     if (chance(0.2)) {
       on(machine, random_.below(kFenceNs / 4), [&machine] { machine.member->proposal_failed(); });
@@ -340,7 +339,7 @@ class World {
     machine.unanswered.push_back({machine.log.size(), ids_});
     persist(machine);
   }
-  /// What is read is answered a moment later, and only if it serves then.
+  /// A read is answered a moment later, and only if the member serves then.
   void read(Machine& machine, std::size_t seen_before) {
     on(machine, random_.below(kTickNs), [this, &machine, seen_before] {
       const std::size_t shown = visible(machine);
@@ -365,7 +364,7 @@ class World {
       return true;
     });
   }
-  /// Somebody is shown, or was acknowledged, so much of a machine's log.
+  /// A client read, or was acknowledged, so much of a machine's log.
   void see(const Machine& machine, std::size_t shown) {
     for (std::size_t i = 0; i < std::min(shown, seen_.size()); ++i) {
       if (machine.log[i] != seen_[i]) return wrong("what was seen has changed");
@@ -373,7 +372,7 @@ class World {
     for (std::size_t i = seen_.size(); i < shown; ++i) seen_.push_back(machine.log[i]);
   }
 
-  /// All that is in the chain is alike, has what was seen, and serves again.
+  /// Checks that all members have the same log, with all that was seen, and serve again.
   void check_end() {
     if (terms_.rejoin && view_.members.size() != machines_.size())
       return wrong("who was left out does not come in");
@@ -402,11 +401,11 @@ class World {
   std::uint64_t end_ns_ = 0;
   std::uint64_t order_ = 0;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::function<void()>> events_;
-  View view_;  // of the membership
+  View view_;  // of the membership service
   std::vector<Machine> machines_;
   std::set<std::pair<std::uint32_t, std::uint32_t>> cuts_;
   std::uint64_t requests_ = 0;
-  std::set<std::uint64_t> open_;  // that were neither answered nor given up
+  std::set<std::uint64_t> open_;  // neither answered nor given up
   std::uint64_t ids_ = 0;
   Ids seen_;
 };

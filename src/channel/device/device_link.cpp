@@ -14,7 +14,7 @@
 namespace espalier::device {
 namespace {
 
-constexpr std::size_t kForwardedMax = 32;  // that wait for the host, with all else that does
+constexpr std::size_t kForwardedMax = 32;  // posts in flight, from which on none is added
 constexpr std::uint64_t kCountNs = 1'000'000;
 constexpr std::uint64_t kSleepNs = 100'000'000;  // while there are leases to keep
 constexpr std::uint64_t kSleepDownNs = 10'000'000;
@@ -25,7 +25,7 @@ DeviceLink::DeviceLink(const HostOptions& options, std::vector<std::unique_ptr<H
                        std::function<void()> on_replaced)
     : options_(options), on_replaced_(std::move(on_replaced)), parts_(std::move(parts)) {}
 
-// What is opened aside just now ends with its times.
+// Waits for an opening on another thread, within its timeouts.
 DeviceLink::~DeviceLink() = default;
 
 Result<std::unique_ptr<DeviceLink>> DeviceLink::open(const HostOptions& options,
@@ -56,7 +56,7 @@ void DeviceLink::cancel(const offload::Request& request) noexcept {
   try {
     rings_->cancel(request);
     streams_.cancel(request);
-  } catch (const std::bad_alloc&) {  // the host is not told: it must not go on all the same
+  } catch (const std::bad_alloc&) {  // no memory for the cancel: the host must stop all the same
     connection_->lose();
   }
 }
@@ -106,7 +106,7 @@ void DeviceLink::count() {
 
 // --- up and down ---------------------------------------------------------------------------------
 
-// Returns false if it is not the host that it must be.
+// Returns false if it is not the required host.
 bool DeviceLink::take_up(OpenedHost opened) {
   if (options_.node_id != 0 && opened.connection->node_id() != options_.node_id) return false;
   if (opened.rings) {
@@ -132,17 +132,17 @@ void DeviceLink::begin_opening() {
       auto reads = connection->open_beside(wire::LinkWay::reads);
       if (!reads) return std::unexpected(reads.error());
       return OpenedHost{connection, nullptr, std::move(*reads)};
-    } catch (const std::exception&) {  // there is no memory
+    } catch (const std::exception&) {  // no memory
       return fail(Code::out_of_memory);
     }
   };
   try {
     opening_ = std::async(std::launch::async, open);
-  } catch (const std::exception&) {  // no thread is to be had now, or no memory
+  } catch (const std::exception&) {  // no thread or no memory now
   }
 }
 
-// What was opened for a connection that is lost by now is none.
+// Discards reads that were opened for a connection that is lost by now.
 void DeviceLink::take_opened() {
   if (opening_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
   auto opened = opening_.get();
@@ -169,7 +169,7 @@ void DeviceLink::lose(PostedRequests& posted) {
   streams_.fail(posted);
 }
 
-// A process that was stopped, or a machine that is gone, ends no connection by itself.
+// Keepalive: a stopped process or a machine that is down closes no connection.
 void DeviceLink::look_for_silence() {
   const std::uint64_t heard = rings_->heard() + streams_.heard();
   if (rings_->pending() + streams_.pending() == 0 || heard != heard_) {

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// One worker's way to the host: rings for what is posted, a queue pair by which kinds read, which
-// have a part each for that and keep their leases themselves.
+// One worker's link to the host: rings for posted requests, and a queue pair through which kinds
+// read the host's memory. Each kind has a part for that, which keeps its own leases.
 //
-//   down --(opened aside)--> up: rings and reads --(reads or lease lost)--> up: rings alone
-//    ^                         |                                                |
-//    +---(the host is gone)----+------------------------------------------------+
+//   down --(opened on another thread)--> up: rings and reads --(reads or lease lost)--> up: rings
+//    ^                                     |                                              |
+//    +-----------(the host is gone)--------+----------------------------------------------+
 //
-// While it is down, what is asked of the host is answered at once that it is gone. While only the
-// reads are, what is read ends with an error and the host is asked in its place. A host with
-// another number than the one that it must have is not asked for anything: `on_replaced` is told,
-// and the link stays down, for its objects are others.
+// While the link is down, requests to the host fail immediately with connection_lost. While only
+// reads are down, reads in flight fail, and requests go to the host instead. A host with another
+// number than the required one gets no requests: its objects are others. Then the link calls
+// `on_replaced`, and stays down.
 //
-// What never happens
-// - The worker waits: handshakes are done on a thread aside.
-// - An answer that was read under a lease that is lost: the readers of kinds see to that.
-// - Something is asked twice.
+// Invariants
+// - The worker never blocks: handshakes run on another thread.
+// - No answer was read under a lost lease: the kinds' readers ensure that.
+// - No request is sent twice.
 //
-// Thread: that of the worker; `on_replaced` is called by it.
+// Thread: the worker's, which also calls `on_replaced`.
 #pragma once
 
 #include <cstdint>
@@ -71,15 +71,15 @@ class DeviceLink final : public HostLink {
   std::shared_ptr<client::FabricConnection> connection_;  // null: down
   std::unique_ptr<HostRings> rings_;                      // null: down
   HostStreams streams_;                                   // of the same connection
-  std::shared_ptr<HostReads> reads_;                      // null: nothing can be read
+  std::shared_ptr<HostReads> reads_;                      // null: reads are down
   const std::vector<std::unique_ptr<HostPart>> parts_;
   std::vector<offload::Request*> failed_;  // posted while it was down
   std::future<Result<OpenedHost>> opening_;
-  std::uint64_t again_ns_ = 0;  // when to try to open what is missing
+  std::uint64_t again_ns_ = 0;  // when to try again to open what is missing
   std::uint64_t now_ns_ = 0;    // of this turn
   std::uint64_t connections_ = 0;
   std::uint64_t counted_ns_ = 0;
-  // When an answer last came while one was awaited, and whether one is asked for to see.
+  // When an answer last arrived while one was awaited, and whether a keepalive probe is in flight.
   std::uint64_t heard_ns_ = 0;
   std::uint64_t heard_ = 0;
   bool asked_alive_ = false;

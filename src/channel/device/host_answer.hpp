@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a host answers to what a device has posted (host_link.hpp).
+// A host's answer to a device's post (host_link.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,18 @@
 
 namespace espalier::device {
 
-/// How the host's answer is taken: at once, or piece by piece as fast as the client takes it.
+/// Flow control of an answer: at_once: as fast as the host sends it; as_taken: piece by piece, as
+/// fast as the client takes it.
 enum class AnswerPace : std::uint8_t { at_once, as_taken };
 
-/// A piece of the host's answer. Its bytes are there until whoever is told returns.
+/// A piece of the host's answer. Its bytes are valid until the callback returns.
 struct HostAnswer {
-  wire::ResponseHeader header{};  ///< as the host sent it; or no more than a code, if it did not
+  wire::ResponseHeader header{};  ///< from the host; or only a code, if it did not answer
   std::string_view payload{};
   bool last = true;
 };
 
-/// The answer of a host that did not give one.
+/// Stands for the answer of a host that gave none.
 [[nodiscard]] inline HostAnswer failed_with(Code code) {
   HostAnswer answer;
   answer.header.code = static_cast<std::uint16_t>(code);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a device asks its host for what it wants itself: objects to be read, leases, mapping feeds.
-// In earnest by rings (host_rings.hpp); a simulated world has messages of its own.
+// Interface for a device's own calls to its host: opening objects for reads, leases, mapping feeds.
+// Implemented over rings (host_rings.hpp), and by messages of simulated worlds.
 //
 // Thread: that of the worker.
 #pragma once
@@ -18,17 +18,17 @@ namespace espalier::device {
 
 class HostAsker {
  public:
-  /// Gets the answer, once: what the host said, or no more than a code, if it is gone.
+  /// Called once with the answer: the host's, or only a code if the host is gone.
   using OnAnswer = std::function<void(const HostAnswer& answer)>;
 
-  /// The message is copied. Requires: it has no key, and no principal.
+  /// Copies the message. Requires: it has no key, and no principal.
   virtual void ask(const wire::CallMessage& message, OnAnswer on_answer) = 0;
 
  protected:
   ~HostAsker() = default;
 };
 
-/// What the host says, as what it is. Errors: what it refused; corrupt.
+/// Parses the host's answer. Errors: those that the host returned; corrupt.
 template <class Reply>
 [[nodiscard]] Result<Reply> reply_in(const HostAnswer& answer) {
   if (answer.header.code != 0) {
@@ -39,7 +39,7 @@ template <class Reply>
   return *reply;
 }
 
-/// Asks for a call; `on_reply` gets a Result<Request::Reply>, with errors as reply_in(), once.
+/// Issues a call; `on_reply` gets a Result<Request::Reply> once, with errors as reply_in().
 template <class Request, class OnReply>
 void ask(HostAsker& asker, const Request& request, OnReply on_reply) {
   const wire::RequestMessage<Request> message(request);

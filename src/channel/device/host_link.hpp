@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a device's scheduler reaches the node in whose memory its objects lie
-// (docs/design/device.md): what only the host can do is posted to it. What kinds read of the host's
-// memory, they do by themselves (host_part.hpp).
+// Interface from a device's scheduler to the node in whose memory its objects lie
+// (docs/design/device.md): requests that only the host can execute are posted to it. Kinds read the
+// host's memory without it (host_part.hpp).
 //
-// A post never fails and never waits: whatever becomes of it is told by an answer in a later turn,
-// and if the host is gone by one that says so.
+// A post never fails and never waits. A later turn() reports its answer; if the host is gone, the
+// answer is an error.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -22,11 +22,11 @@ struct CallMessage;
 
 namespace espalier::device {
 
-/// Is told what becomes of posts.
+/// Receives the answers of posts.
 class PostedRequests {
  public:
   virtual void answered(offload::Request& request, const HostAnswer& answer) = 0;
-  /// Whether there is room for another piece of a long answer. Passes on what can be passed on.
+  /// Whether there is room for another piece of a long answer. Forwards pieces for which there is.
   virtual bool wants_more(offload::Request& request) = 0;
 
  protected:
@@ -41,28 +41,29 @@ class HostLink {
 
   // --- for the scheduler -------------------------------------------------------------------------
 
-  /// Has the host do something for this request, which is told of each piece of the answer.
+  /// Posts a message for this request, which receives each piece of the answer.
   virtual void post(offload::Request& request, const wire::CallMessage& message,
                     AnswerPace pace) = 0;
-  /// The rest of the answer is not wanted; the last piece still comes. Where there is no memory to
-  /// tell the host so, the link is lost.
+  /// Cancels the rest of the answer; the last piece still arrives. If there is no memory to send
+  /// the cancel, the link is lost.
   virtual void cancel(const offload::Request& request) noexcept = 0;
-  /// Takes what has come, and keeps the link. Returns whether anything was done or is awaited.
+  /// Handles what has arrived, and maintains the link. Returns whether anything was done or is
+  /// awaited.
   virtual bool turn(PostedRequests& posted) = 0;
-  /// Whether an answer is awaited: nobody wakes the thread for it.
+  /// Whether an answer is awaited: its arrival does not wake the thread.
   [[nodiscard]] virtual bool waits() const = 0;
-  /// How long one may sleep before the link must be kept.
+  /// How long the thread may sleep before the link needs maintenance.
   [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const = 0;
 
   // --- for the handlers of kinds -----------------------------------------------------------------
 
-  /// Whether the host is to do a read that could wait for its turn here. It has room while few
-  /// posts wait for it.
+  /// Whether a read that would wait here should be sent to the host: true while few posts await it.
   [[nodiscard]] virtual bool forwards() = 0;
-  /// Which connection to the host this is: what was numbered by one means nothing to another.
+  /// Number of the present connection to the host; ids that the host assigned are valid on one
+  /// connection.
   [[nodiscard]] virtual std::uint64_t connection() const = 0;
-  /// Has the host do what nobody waits for, such as to let go of what it numbered for the device,
-  /// if the connection is still this one. The message is copied, as HostAsker::ask does.
+  /// Sends a message without an answer, such as the release of what the host has numbered for the
+  /// device, if the connection is still this one. Copies the message, as HostAsker::ask does.
   virtual void notify(std::uint64_t connection, const wire::CallMessage& message) = 0;
 
  protected:

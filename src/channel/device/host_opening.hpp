@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reaching a host: a connection by rings over a fabric, and beside it, for its session, a queue
-// pair by which its memory is read. Both shake hands, which takes as long as the host makes it take
-// and at most the times of the options; so a device that lost its host does it on a thread aside.
+// Opens a connection to a host: rings over a fabric, and for their session a queue pair by which
+// the host's memory is read. Both need handshakes, which may take as long as the options' timeouts;
+// so a device that lost its host does this on a thread of its own.
 //
-// Thread: any; what is opened belongs to one thread.
+// Thread: any; the result belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -18,25 +18,24 @@ namespace espalier::device {
 struct HostOptions {
   fabric::FabricAddress address;
   wire::LinkWay way = wire::LinkWay::write;
-  /// Where its name and secret stand, by which it comes to a host of a network, read at each try;
-  /// empty: where ESPALIER_SECRET_FILE says.
+  /// The file with the device's name and secret, for a host on a network, read at each try; empty:
+  /// the file of ESPALIER_SECRET_FILE.
   std::string secret_file;
-  /// How long one try to reach the host takes at most; and how long one that is gone is awaited
-  /// while something is asked of it.
+  /// Timeout of one try to reach the host; also how long requests wait for a host that is gone.
   std::uint64_t timeout_ns = 1'000'000'000;
-  /// A host that does not answer for so long, though it is asked, is given up.
+  /// Keepalive timeout: a host that answers nothing for so long, not even a probe, is given up.
   std::uint64_t silence_ns = 3'000'000'000;
-  /// Between two tries.
+  /// Pause between two tries.
   std::uint64_t pause_ns = 50'000'000;
-  /// The number of the node that the host must be; 0: any.
+  /// The required number of the host's node; 0: any.
   std::uint64_t node_id = 0;
-  /// What each worker remembers of interior nodes, at most; the roots of maps aside.
+  /// Most bytes of each worker's cache of interior nodes; roots of maps are extra.
   std::uint64_t cache_bytes = std::uint64_t{64} << 20;
-  /// Whether roots are kept besides; else nothing is remembered, whatever cache_bytes says. For
-  /// measuring what it is worth.
+  /// Whether roots are cached besides; if not, nothing is cached, whatever cache_bytes is. For
+  /// measurements of the cache's benefit.
   bool pins_roots = true;
-  /// The balancer's weight (kinds/map/remote/balancer.hpp); 0: nothing that is remembered is read
-  /// of the host.
+  /// The balancer's weight (kinds/map/remote/balancer.hpp); 0: cached data is never read from the
+  /// host.
   std::uint32_t balance = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind keeps with one link to a device's host, for what it reads of the host's memory by
-// itself. The link says by what there is to ask and to read, and gives it its turns; which kinds
-// have a part is registered in kinds/at_device.cpp.
+// A kind's state for one link to a device's host, with which the kind reads the host's memory. The
+// link provides the means to call and to read, and calls turn(); kinds/at_device.cpp registers the
+// kinds that have a part.
 //
 // Thread: that of the link's worker.
 #pragma once
@@ -20,17 +20,18 @@ class HostPart {
   HostPart(const HostPart&) = delete;
   HostPart& operator=(const HostPart&) = delete;
 
-  /// By what the host is asked from here on, which outlives the next call; null: it is gone.
+  /// Sets the means to call the host, which stays valid until the next call of this; null: the host
+  /// is gone.
   virtual void ask_by(HostAsker* asker) = 0;
-  /// By what is read from here on. Objects that are open by something else stay as they are.
+  /// Sets the means to read from here on. Objects opened through an earlier one stay open.
   virtual void read_by(std::shared_ptr<HostReads> reads) = 0;
-  /// What is read ends.
+  /// Ends all reads.
   virtual void stop_reading() = 0;
-  /// Lets go of reads that failed, and keeps leases.
+  /// Discards failed reads, and renews leases.
   virtual void turn(std::uint64_t now_ns) = 0;
-  /// Whether there may be leases to keep.
+  /// Whether there may be leases to renew.
   [[nodiscard]] virtual bool has_leases() const = 0;
-  /// Tells what was read since it last did.
+  /// Adds what was read since the last call to the statistics.
   virtual void count() = 0;
 
  protected:

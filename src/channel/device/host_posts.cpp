@@ -59,7 +59,7 @@ void HostPosts::answered(Request& request, const HostAnswer& answer) {
   }
 }
 
-// While the host has it, it cannot be answered: the last piece comes to it.
+// Cannot answer while the host has the request: its last piece comes first.
 void HostPosts::end_without_memory(Request& request, bool last) {
   request.no_memory = true;
   if (last) return scheduler_.go_on_with(request);

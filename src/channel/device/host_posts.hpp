@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device's handlers post to its host: a step posts a message and is called again with each
+// Executor of a device's posts to its host: a step posts a message, and is called again with each
 // piece of the answer, until it answers its own client.
 //
 //   Next step(Call& call) {
@@ -7,8 +7,8 @@
 //     return post_to_host(call, message);
 //   }
 //
-// The offload's executor is kHostPosts; a handler that another executor carries out (of maps, which
-// are walked here) may post too, once that has let go of the request.
+// The offload's executor is kHostPosts. A handler with another executor (of maps, whose walks run
+// here) may post too, once that executor has released the request.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -26,15 +26,15 @@ namespace espalier::device {
 
 extern const offload::ExecutorKind kHostPosts;
 
-/// The links of a device to its host. Made before its schedulers. Thread: any.
+/// A device's links to its host; made before its schedulers. Thread: any.
 struct NodeHost final : offload::NodePart {
   std::vector<HostLink*> links;  ///< by the schedulers' shard; they outlive the schedulers
 };
 
-/// What kHostPosts wants to know of an offload (CallHandler::for_executor; null: nothing).
+/// Callbacks that an offload may give kHostPosts (CallHandler::for_executor; null: none).
 struct PostHandler {
-  /// The host's last answer has come, and the client is gone: to give back what the host keeps for
-  /// it. Null: there is nothing.
+  /// The host's last answer has arrived, and the client is gone: release what the host keeps for
+  /// it. Null: nothing to release.
   void (*client_gone)(offload::Call&) = nullptr;
   /// Whether the client has room for another piece of the host's long answer. Null: always.
   bool (*wants_more)(offload::Call&) = nullptr;
@@ -51,13 +51,13 @@ class HostPosts final : public offload::Executor, private PostedRequests {
 
   [[nodiscard]] bool admit(offload::Request&) override { return true; }
   bool turn() override {
-    ask_for_turn();  // the link is looked at in each turn
+    ask_for_turn();  // the link is polled in each turn
     return link_.turn(*this);
   }
   [[nodiscard]] bool has_news() const override { return link_.waits(); }
   [[nodiscard]] std::uint64_t sleep_limit_ns() const override { return link_.sleep_limit_ns(); }
   void make_room(std::size_t) override {}
-  /// What a client that has ended had posted stays until the host has answered.
+  /// Posts of a client that is gone stay until the host has answered.
   void drop(const offload::Connection&) override {}
 
  private:
@@ -69,14 +69,14 @@ class HostPosts final : public offload::Executor, private PostedRequests {
   HostLink& link_;
 };
 
-/// Until the host has answered, or a piece of its answer has come: host_answer().
-/// What it points to must stay until then.
+/// Posts a message, and suspends the request until an answer or a piece of it has arrived:
+/// host_answer(). What the message points to must stay valid until then.
 offload::Next post_to_host(offload::Call& call, const wire::CallMessage& message,
                            AnswerPace pace = AnswerPace::at_once);
-/// The piece of the host's answer that has come. Null: this step was not called by one. Requires:
-/// it is the first step, or the request was posted.
+/// The piece of the host's answer that has arrived. Null: this step was not called for one.
+/// Requires: it is the first step, or the request was posted.
 [[nodiscard]] const HostAnswer* host_answer(const offload::Call& call);
-/// The host need say no more than its last piece.
+/// Cancels the rest of the answer, except for its last piece.
 void cancel_post(offload::Call& call);
 [[nodiscard]] HostLink& host_link(offload::Call& call);
 

@@ -11,8 +11,8 @@ place::ReadPort* HostReads::port(const fabric::RemoteRegion& region) {
   return port_->region() == region ? &*port_ : nullptr;
 }
 
-// The walks that wait end, and with a reader goes what their READs write to, while other readers
-// keep the pair. So the pair ends first: nothing that is in flight arrives after that.
+// Waiting walks end, and destroying a reader frees memory that its READs write to while others keep
+// the pair. So the pair is closed first: no READ arrives after that.
 void HostReads::fail() {
   if (!std::exchange(failed_, true)) link_->pair().close();
   if (port_) port_->fail();

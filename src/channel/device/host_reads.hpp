@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue pair by which one worker of a device reads its host's memory: all kinds that read there
+// The queue pair by which one worker of a device reads its host's memory. All kinds that read there
 // share it, and its session's key.
 //
-// Thread: one: that of the worker.
+// Thread: that of the worker.
 #pragma once
 
 #include <memory>
@@ -20,21 +20,22 @@ class HostReads {
   HostReads(const HostReads&) = delete;
   HostReads& operator=(const HostReads&) = delete;
 
-  /// The port to this region, which is the same for all objects of a session. Null: the host names
-  /// another one now, so what was read is void.
+  /// The port to this region, which is the same for all objects of a session. Null: the host now
+  /// names another region, so all that was read is void.
   [[nodiscard]] place::ReadPort* port(const fabric::RemoteRegion& region);
-  /// Nothing more can be read, and nothing that was asked for is written here any more.
+  /// Ends all reads: from here on nothing can be read, and no READ in flight writes to this memory.
   void fail();
   [[nodiscard]] bool failed() const;
-  /// Whether a READ is done when it has been posted.
+  /// Whether a READ has completed when post returns.
   [[nodiscard]] bool reads_end_in_post() const {
     return link_->endpoint().properties().reads_end_in_post;
   }
-  /// What was read by it.
+  /// The traffic of its reads.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
-  // It keeps what READs of readers that have ended still write to, so it goes after the link.
+  // Keeps the memory that READs of destroyed readers still write to, so it outlives their link's
+  // pair.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<client::SideLink> link_;
   bool failed_ = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of READs in flight when a device's reads end.
+// READs in flight when a device's reads end.
 #include "channel/device/host_reads.hpp"
 
 #include <gtest/gtest.h>
@@ -15,7 +15,7 @@
 namespace espalier::device {
 namespace {
 
-// With a reader goes what its READs write to, although others keep the queue pair.
+// A destroyed reader frees what its READs write to, although other readers keep the queue pair.
 TEST(HostReads, WriteNothingAfterTheyHaveFailed) {
   fabric::sim::World world(1);
   const auto host = world.add_node("host");

@@ -11,8 +11,8 @@
 namespace espalier::device {
 namespace {
 
-constexpr std::uint32_t kNobody = ~std::uint32_t{0};  // the tag of what nobody waits for
-/// Of a cancel: this and the tag that it names.
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};  // the tag if no answer is awaited
+/// A cancel's tag: this bit and the tag that it names.
 constexpr std::uint32_t kCancelTag = std::uint32_t{1} << 31;
 
 }  // namespace
@@ -40,7 +40,7 @@ void HostRings::cancel(const offload::Request& request) {
   }
 }
 
-// It goes before all that waits, for it may make room where that is to go.
+// A cancel goes before all queued requests: it may make room for them.
 void HostRings::queue_cancel(std::uint32_t tag) {
   const wire::RequestMessage<session_calls::Cancel> message({tag});
   queue_.push_front({message.get(), {}, {}, kCancelTag | tag});
@@ -48,7 +48,7 @@ void HostRings::queue_cancel(std::uint32_t tag) {
 }
 
 bool HostRings::turn(PostedRequests& posted, int pieces_max) {
-  // Behind a long message others that send to this host have their turn.
+  // After a long message other senders to this host get their turn.
   const bool was_sending = sending_;
   bool moved = send_queued();
   for (int i = 0; i < pieces_max && receive_one(posted); ++i) moved = true;
@@ -98,7 +98,7 @@ std::uint32_t HostRings::take_place(Waiting waiting) {
   return tag;
 }
 
-// For good where no cancel names it.
+// The tag stays taken while a cancel names it.
 void HostRings::free_place(std::uint32_t tag) {
   Waiting& place = places_[tag];
   const bool cancelling = place.cancelling;
@@ -122,7 +122,7 @@ bool HostRings::receive_one(PostedRequests& posted) {
     end_cancel(tag & ~kCancelTag);
     return true;
   }
-  if (tag >= places_.size()) return true;  // the host is no host
+  if (tag >= places_.size()) return true;  // an invalid tag: a hostile host
   Waiting& place = places_[tag];
   if (!place.awaited()) return true;
   HostAnswer answer;

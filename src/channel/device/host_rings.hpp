@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device has asked of its host by rings: each post has a place, whose number the host's
-// answer names. What the ring has no room for waits in order; a long message goes piece by piece,
-// and nothing here waits for the host.
+// A device's requests to its host over rings. Each request in flight has a place, whose number is
+// the tag of the host's answers. Requests beyond the ring's room wait in order; a long message is
+// sent piece by piece, and no call blocks.
 //
 //   post -> queue_ -> ring -> places_[tag] -> answers, the last one frees the place
 //
-// The place of a request that was cancelled stays taken until the host has answered the cancel too:
-// the host may look for that tag later than it begins what came behind the cancel.
+// The place of a cancelled request stays taken until the host has answered the cancel too: the host
+// may look up the cancel's tag after it has begun later requests.
 //
-// Thread: one: that of the worker.
+// Thread: that of the worker.
 #pragma once
 
 #include <cstdint>
@@ -30,39 +30,39 @@ class HostRings final : public HostAsker {
   HostRings& operator=(const HostRings&) = delete;
 
   void post(offload::Request& request, const wire::CallMessage& message);
-  /// The same for the device itself, with a payload that is kept here.
+  /// The same for the device's own calls; copies the payload.
   void ask(const wire::CallMessage& message, OnAnswer on_answer) override;
-  /// The rest of the answer to this request is not wanted.
+  /// Cancels the rest of the answer to this request.
   void cancel(const offload::Request& request);
-  /// Sends what there is room for, and hands on answers that have come, at most so many pieces.
-  /// Returns whether there was anything.
+  /// Sends what there is room for, and reports at most so many pieces of answers. Returns whether
+  /// there was anything.
   bool turn(PostedRequests& posted, int pieces_max = kPiecesPerTurn);
-  /// Tells everybody that the host is gone.
+  /// Completes all requests with connection_lost.
   void fail(PostedRequests& posted);
 
-  /// What waits for an answer, or to be sent. Nothing waits for the answer to a cancel.
+  /// Requests that await an answer, or are queued. Answers to cancels are not awaited.
   [[nodiscard]] std::size_t pending() const { return queue_.size() + busy_; }
   [[nodiscard]] bool lost() const { return rings_->lost(); }
-  /// Pieces of answers that have come, ever.
+  /// Pieces of answers received, in total.
   [[nodiscard]] std::uint64_t heard() const { return heard_; }
 
  private:
   static constexpr int kPiecesPerTurn = 64;
 
-  /// What waits for an answer.
+  /// A request that awaits its answer.
   struct Waiting {
-    offload::Request* request = nullptr;  // null: the device itself
+    offload::Request* request = nullptr;  // null: the device's own call
     OnAnswer on_answer;
     bool cancelled = false;
-    bool cancelling = false;  // and the host has not answered the cancel yet
-    bool incomplete = false;  // a piece was lost, for there was no memory for it
+    bool cancelling = false;  // the cancel is not answered yet
+    bool incomplete = false;  // a piece was dropped for lack of memory
     [[nodiscard]] bool awaited() const { return request != nullptr || on_answer; }
   };
   struct Queued {
     wire::CallMessage message;
-    std::string payload;  // of the device's own
+    std::string payload;  // of the device's own calls
     Waiting waiting;
-    std::uint32_t tag;  // of what nobody waits for
+    std::uint32_t tag;  // of a message whose answer is not awaited
   };
 
   bool send_queued();
@@ -80,7 +80,7 @@ class HostRings final : public HostAsker {
   std::vector<std::uint32_t> free_;
   std::size_t busy_ = 0;
   std::uint64_t heard_ = 0;
-  bool sending_ = false;  // the rest of a long message is still to be sent
+  bool sending_ = false;  // the rest of a long message must still be sent
 };
 
 }  // namespace espalier::device

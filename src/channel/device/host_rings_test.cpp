@@ -65,7 +65,7 @@ TEST_F(HostRingsFixture, WhatIsPostedIsAnsweredInOrder) {
   EXPECT_EQ(rings_->pending(), 0u);
 }
 
-// The tag that a cancel names may be another's by the time the ring has room for it.
+// By the time the ring has room for a cancel, its tag may belong to another request.
 TEST_F(HostRingsFixture, ACancelBehindAFullRingEndsNoOtherRequest) {
   post(scan_, wire::OffloadId::scan);
   turn();
@@ -75,7 +75,7 @@ TEST_F(HostRingsFixture, ACancelBehindAFullRingEndsNoOtherRequest) {
   auto requests = take_requests();
   ASSERT_TRUE(is(requests.front(), wire::OffloadId::scan));
   const std::uint32_t tag = requests.front().tag;
-  host_.answer(tag);  // its end, which crosses the cancel
+  host_.answer(tag);  // its last answer, which crosses the cancel
   requests.erase(requests.begin());
   bool taken_anew = false;
   std::size_t cancels = 0;
@@ -97,7 +97,7 @@ TEST_F(HostRingsFixture, ACancelBehindAFullRingEndsNoOtherRequest) {
   EXPECT_EQ(answered_.front(), &scan_);
 }
 
-// A host whose client takes nothing begins what came behind a cancel before it sees to the cancel.
+// A host whose client takes nothing begins later requests before it processes the cancel.
 TEST_F(HostRingsFixture, ATagIsNoOthersUntilItsCancelIsAnswered) {
   post(scan_, wire::OffloadId::scan);
   turn();
@@ -123,7 +123,7 @@ TEST_F(HostRingsFixture, ATagIsNoOthersUntilItsCancelIsAnswered) {
   };
   EXPECT_NE(tag_of_next(), tag);
   host_.answer(requests.back().tag);
-  host_.answer(requests.back().tag);  // a host that says so twice frees nothing twice
+  host_.answer(requests.back().tag);  // a duplicate answer frees nothing twice
   turn();
   std::set<std::uint32_t> tags{tag_of_next()};
   EXPECT_TRUE(tags.contains(tag)) << "what was freed last is taken first";
@@ -136,7 +136,7 @@ TEST_F(HostRingsFixture, ATagIsNoOthersUntilItsCancelIsAnswered) {
   EXPECT_EQ(tags.size(), 3u);
 }
 
-// The cancel's answer comes first where the request itself goes on for a while.
+// The cancel's answer arrives first if the request itself continues for a while.
 TEST_F(HostRingsFixture, ACancelThatIsAnsweredFirstLeavesTheRequestItsTag) {
   post(scan_, wire::OffloadId::scan);
   turn();
@@ -186,7 +186,7 @@ TEST_F(HostRingsFixture, WhatIsAwaitedFailsWithTheHost) {
   EXPECT_EQ(rings_->pending(), 0u);
 }
 
-// What it points to need not stay until there is room for it.
+// Its payload need not stay valid until there is room for it.
 TEST_F(HostRingsFixture, WhatTheDeviceAsksIsACallAndSoIsItsReply) {
   std::vector<Result<session_calls::Renewed>> replies;
   const auto renew = [&] {

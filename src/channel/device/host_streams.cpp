@@ -6,7 +6,7 @@
 
 namespace espalier::device {
 
-/// Sees the last piece of a stream's answer, behind which its request may be gone.
+/// Detects the last piece of a stream's answer, after which its request may be gone.
 class HostStreams::Ending final : public PostedRequests {
  public:
   Ending(Stream& stream, PostedRequests& to) : stream_(stream), to_(to) {}
@@ -67,8 +67,8 @@ void HostStreams::cancel(const offload::Request& request) {
   }
 }
 
-// One piece of each in a turn, for whether there is room for another is known once the first has
-// been handed on.
+// Takes one piece of each stream per turn: whether there is room for another is known only once the
+// first one was forwarded.
 bool HostStreams::turn(PostedRequests& posted) {
   begin_waiting();
   bool moved = !refused_.empty();

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long answers of a host that a device hands on: rows of tables. Each has a response ring of the
-// device's connection to itself while it lasts, from which nothing is taken before its client has
-// taken what came before. So the host's query waits for that client, and for no other.
+// Long answers that a device forwards from its host: rows of tables. Each stream has a response
+// ring of the device's connection to itself. Nothing is taken from that ring before the stream's
+// client has taken what came before. So flow control reaches the host's query, and only for that
+// client.
 //
-//   post -> waiting_ -> a stream that is free -> pieces, while the request wants more
-//        -> refused_, where too many wait
+//   post -> waiting_ -> a free stream -> pieces, while the request wants more
+//        -> refused_, if too many wait
 //
-// Thread: one: that of the worker.
+// Thread: that of the worker.
 #pragma once
 
 #include <cstddef>
@@ -21,31 +22,32 @@ namespace espalier::device {
 
 class HostStreams {
  public:
-  /// Of a connection that has come; null: there is none.
+  /// Sets the connection, once it is up; null: there is none.
   void go_by(std::shared_ptr<client::NodeConnection> connection);
-  /// How many may wait for a stream: more are answered with `busy`, for what waits takes places in
-  /// the scheduler that all clients share.
+  /// Most requests that wait for a stream; more are answered `busy`, since waiting ones take places
+  /// in the scheduler that all clients share.
   static constexpr std::size_t kWaitingMost = 32;
 
-  /// Begins it in the next turn, or when a stream is free. Requires: there is a connection.
+  /// Begins the request in the next turn, or when a stream is free. Requires: there is a
+  /// connection.
   void post(offload::Request& request, const wire::CallMessage& message);
-  /// The rest of the answer to this request is not wanted.
+  /// Cancels the rest of the answer to this request.
   void cancel(const offload::Request& request);
-  /// Hands on what has come and is wanted. Returns whether there was anything.
+  /// Forwards pieces that have arrived and are wanted. Returns whether there were any.
   bool turn(PostedRequests& posted);
-  /// Tells everybody that the host is gone. There is no connection then.
+  /// Completes all requests with connection_lost, and drops the connection.
   void fail(PostedRequests& posted);
 
-  /// Those that wait for an answer, or for the rest of one.
+  /// Requests that await an answer, or the rest of one.
   [[nodiscard]] std::size_t pending() const;
-  /// Pieces of answers that have come, ever.
+  /// Pieces of answers received, in total.
   [[nodiscard]] std::uint64_t heard() const { return heard_; }
 
  private:
   struct Stream {
     std::unique_ptr<HostRings> rings;
-    offload::Request* request = nullptr;  // whose answer has not ended
-    /// A cancel may wait for room in the ring for longer than the answer does.
+    offload::Request* request = nullptr;  // until its answer has ended
+    /// A cancel may wait longer for room in the ring than the answer takes.
     [[nodiscard]] bool is_free() const { return request == nullptr && rings->pending() == 0; }
   };
   class Ending;
@@ -55,12 +57,12 @@ class HostStreams {
     bool cancelled = false;
   };
 
-  /// Null: there is none, and can be none more.
+  /// Null: none is free, and none can be added.
   Stream* free_stream();
   void begin_waiting();
 
   std::shared_ptr<client::NodeConnection> connection_;
-  std::deque<Stream> streams_;  // as many as were needed at a time
+  std::deque<Stream> streams_;  // as many as were needed at any one time
   std::deque<Waiting> waiting_;
   std::vector<offload::Request*> refused_;
   std::uint64_t heard_ = 0;

@@ -19,7 +19,7 @@
 namespace espalier::device {
 namespace {
 
-constexpr std::uint32_t kRings = 2;  // that the host offers: one stream, and one for the test
+constexpr std::uint32_t kRings = 2;  // offered by the host: one stream, and one for the test
 
 class HostStreamsTest : public ::testing::Test, protected PostedRequests {
  protected:
@@ -27,7 +27,7 @@ class HostStreamsTest : public ::testing::Test, protected PostedRequests {
     auto connected = host_.connect({64, 1024, kRings});
     if (!connected) throw std::runtime_error(message(connected.error()));
     streams_.go_by(*connected);
-    // The first ring is the stream's, for only of that the fake node has the other end.
+    // The stream gets the first ring: the fake node has only that ring's other end.
     post(first_);
     turn();
     host_.answer(take_requests().front().tag);
@@ -68,7 +68,7 @@ class HostStreamsTest : public ::testing::Test, protected PostedRequests {
   offload::Request first_;
   offload::Request second_;
   std::set<const offload::Request*> full_;    // those whose clients take nothing
-  std::set<const offload::Request*> wanted_;  // those that were asked
+  std::set<const offload::Request*> wanted_;  // those whose wants_more() was called
   std::map<const offload::Request*, int> pieces_;
   std::vector<std::pair<const offload::Request*, Code>> ended_;
 };
@@ -148,7 +148,7 @@ TEST_F(HostStreamsTest, TooManyThatWaitAreRefused) {
   streams_.fail(*this);
 }
 
-// The request ends with its answer, and the cancel that found no room goes when there is some.
+// The request ends with its answer; the cancel, which found no room, is sent once there is some.
 TEST_F(HostStreamsTest, ACancelMayOutliveItsRequest) {
   post(first_);
   turn();

@@ -17,7 +17,7 @@ namespace {
 using offload::Call;
 using offload::Next;
 
-/// What waits for one client's room, of one request, before the host is told to stop.
+/// Bytes that wait for one client's room, of one request, before the host's answer is cancelled.
 constexpr std::size_t kRelayBytesMax = std::size_t{256} << 10;
 
 constexpr std::string_view kLate = "no row was taken for 30 seconds: the query has ended";
@@ -41,8 +41,8 @@ void send_piece(Call& call, const wire::ResponseHeader& header, std::string_view
   call.send_chunk(kind, header_from(header), {payload});
 }
 
-// Sends what the client has room for. What was cut off ends with an error: the client would take it
-// for all there is.
+// Sends what the client has room for. A truncated answer ends with an error, since the client would
+// take it as complete.
 Next flush(Call& call, RelayState& state) {
   while (!state.pieces.empty()) {
     RelayState::Piece& first = state.pieces.front();
@@ -62,8 +62,8 @@ Next flush(Call& call, RelayState& state) {
   return call.handed_over();
 }
 
-// At the host it would wait among its clients, so nodes could wait for each other in a circle
-// (docs/design/peers.md).
+// Refuses requests that came through other nodes: at the host they would wait among its clients, so
+// nodes could deadlock in a cycle (docs/design/peers.md).
 Next begin(Call& call, RelayState& state, AnswerPace pace) {
   if (call.request().hops() != 0) return call.fail({Code::unsupported, 0, 0}, kOverNodes);
   wire::CallMessage message;
@@ -118,7 +118,7 @@ bool wants_more(Call& call) {
   }
   const auto timeout_ns = call.services().reader_timeout_ns.load(std::memory_order_relaxed);
   if (state.reader.next_look(timeout_ns)) return false;
-  // The host's stream is for others; what it still sends is for nobody.
+  // Frees the host's stream for others; what still arrives is discarded.
   state.late = true;
   state.cut = true;
   state.pieces.clear();

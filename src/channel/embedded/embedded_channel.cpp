@@ -5,7 +5,7 @@
 
 namespace espalier::client {
 
-// What is of this process is not asked for by messages.
+// Never called: objects of this process need no messages.
 std::expected<channel::Answer, channel::Refusal> EmbeddedChannel::ask(
     const wire::CallMessage&, std::optional<channel::NodeNumber>) {
   ESPALIER_ASSERT(false);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way to objects of this process: they are there, and nobody is asked for them.
+// The channel to objects of a store in this process: handles use the objects directly, and nothing
+// is sent.
 //
 // Thread: any.
 #pragma once
@@ -14,8 +15,8 @@
 
 namespace espalier::client {
 
-/// The way to the objects of a store of this process; they stay as long as it, also when the store
-/// is gone.
+/// The channel to a store of this process. It keeps the objects alive, even after the store is
+/// gone.
 class EmbeddedChannel final : public channel::Channel {
  public:
   explicit EmbeddedChannel(std::shared_ptr<tree::StoreCore> core)

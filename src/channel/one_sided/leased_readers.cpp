@@ -54,7 +54,7 @@ void OpenFailures::note(std::uint32_t object, bool has_link, const Error& error,
 
 void renew_lease(RemoteRequests& requests, place::LeaseGuard& lease,
                  const place::LeaseGuard::Asked& due) {
-  if (due.id == 0) return lease.end_all();  // another comes with another opening
+  if (due.id == 0) return lease.end_all();  // a new one needs another opening
   const auto renewed = ask_of_lease(requests, due);
   if (renewed) {
     lease.renewed(renewed->epoch, base::monotonic_ns());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What clients that read objects alone keep for each kind of these: a lane by which the node is
-// asked for leases, the leases of all readers, and what could not be had for a while.
+// Shared state of the clients that read a kind's objects by one-sided READs: a lane for lease calls
+// to the node, the renewal of all readers' leases, and recent failures to open.
 //
 // Thread: one at a time.
 #pragma once
@@ -17,10 +17,12 @@
 
 namespace espalier::client {
 
-/// Rings of its own: a session has one pair for READs, so that of other kinds is another session's.
+/// A lane with rings of its own: a session has one pair for READs, so each kind uses another
+/// session.
 class LeaseLane {
  public:
-  /// Whether there is one, to this node. `lost()` lets go of what was read by one that is gone.
+  /// Whether there is a lane to this node; opens one if needed. Calls `lost()` to discard what was
+  /// read through a lane that was lost.
   template <class Lost>
   [[nodiscard]] bool is_to(RemoteSessions& sessions, channel::NodeNumber node, const Lost& lost) {
     if (rings_ && rings_->ask_lost_idle()) {
@@ -38,26 +40,27 @@ class LeaseLane {
   [[nodiscard]] bool open(RemoteSessions& sessions);
 
   std::unique_ptr<ThreadRings> rings_;
-  std::unique_ptr<RemoteRequests> requests_;  // of these
+  std::unique_ptr<RemoteRequests> requests_;  // of rings_
 };
 
-/// What could not be had, and is told again at once for a while: of a link for all objects, for a
-/// handshake with a node that does not answer may take seconds; of leases, for all objects that
-/// have none; of an object.
+/// Caches failures to open, so that retries fail immediately for a while: failures of a link, for
+/// all objects (a handshake with a node that does not answer may take seconds); of leases, for all
+/// objects without one; of an object.
 class OpenFailures {
  public:
-  /// How long at least, so that little of a thread's time goes into trying again.
+  /// Least pause after a failure, so that retries take little of a thread's time.
   static constexpr std::uint64_t kPauseNs = 100'000'000;
 
-  /// Null: it may be tried.
+  /// The cached failure; null: it may be tried.
   [[nodiscard]] const Error* find(std::uint32_t object, bool has_link, std::uint64_t now_ns) const;
-  /// Opening failed, which began then. Where there is no memory to remember it, it is tried again.
+  /// Records a failure to open, which began at `began_ns`. Without memory to record it, nothing
+  /// delays a retry.
   void note(std::uint32_t object, bool has_link, const Error& error, std::uint64_t began_ns);
-  /// There is another link.
+  /// Called when there is another link.
   void forget_leases() { no_lease_ = {}; }
 
  private:
-  static constexpr std::uint64_t kPauseFactor = 4;  // of the time that it took
+  static constexpr std::uint64_t kPauseFactor = 4;  // times the time that the failure took
   static constexpr std::size_t kObjectsMax = 1024;
   struct Failure {
     std::uint64_t until_ns = 0;
@@ -65,19 +68,19 @@ class OpenFailures {
   };
 
   Failure no_link_;
-  Failure no_lease_;  // by this link
+  Failure no_lease_;  // of this link
   std::unordered_map<std::uint32_t, Failure> of_objects_;
 };
 
-/// Asks the node for what one lease needs; what it does not renew, or there is no memory for, ends.
+/// Renews a lease at the node; if the node refuses, or there is no memory, ends it.
 void renew_lease(RemoteRequests& requests, place::LeaseGuard& lease,
                  const place::LeaseGuard::Asked& due);
-/// Gives a lease back. False: the node does not take it, and ends it with the session.
+/// Gives a lease back. False: the node did not accept it, and ends it with the session.
 [[nodiscard]] bool give_back_lease(RemoteRequests& requests, const place::LeaseGuard::Asked& given);
 
-/// Asks for what this lease, of one of the readers, needs now, and for those of the others: a
-/// session stands and falls with all its leases, those of objects that are not read now too.
-/// `readers`: by the numbers of their objects.
+/// Renews this lease, which belongs to one of the readers, and the leases of the others, if it is
+/// due: a session needs all its leases, those of idle readers included. `readers`: by the numbers
+/// of their objects.
 template <class Readers>
 void renew_leases(RemoteRequests& requests, Readers& readers, place::LeaseGuard& lease) {
   const std::uint64_t now = base::monotonic_ns();
@@ -91,7 +94,7 @@ void renew_leases(RemoteRequests& requests, Readers& readers, place::LeaseGuard&
   }
 }
 
-/// Lets go of an object's reader. False: as give_back_lease().
+/// Destroys an object's reader. False: as give_back_lease().
 template <class Readers>
 [[nodiscard]] bool forget_reader(RemoteRequests& requests, Readers& readers, std::uint32_t object) {
   const auto known = readers.find(object);

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline whose reads are walks of this thread's own, by one-sided READs, and whose writes go by
-// the rings.
+// A pipeline that executes reads as walks on this thread, by one-sided READs, and sends writes
+// through the rings.
 //
 //   submit -> read  -> queue -> place -> reader ---> done
 //          |                      ^        | the lease or the pair was lost: once more
 //          |                      +--------+
-//          |                               | again, or `contended`: by the rings
+//          |                               | lost again, or `contended`: by the rings
 //          +> write --------------------> requests -> done
 //
-// A scan that has delivered items is not begun again: it ends with its error. What finds no memory
-// in any of these ends with out_of_memory; whatever happens, each request is told once.
+// A scan that has delivered items is not restarted: it completes with its error. A request for
+// which there is no memory completes with out_of_memory. Each request completes exactly once.
 //
-// `Readers` is what a kind's objects are read by, through one connection for READs:
+// `Readers` reads a kind's objects through one connection for READs:
 //
-//   static bool serves(Op)            which requests a client can do alone
-//   kAskedForAlone                    whether what the node or the object does not allow is
-//                                     refused; else the rings answer
+//   static bool serves(Op)            which requests a client can execute alone
+//   kAskedForAlone                    whether a request that the node or the object does not
+//                                     permit is refused; else the rings answer it
 //   open(requests, connection, n)     the reader of object n, kept once it is made
 //   renew(requests, lease)            asks the node for what the lease needs now
 //   wait(), close(), traffic()
@@ -42,9 +42,9 @@ namespace espalier::client {
 template <class Readers>
 class OneSidedPipeline final : public PipelineImpl {
  public:
-  /// Lanes to the node, both this pipeline's own: one for requests, one for what the lease needs,
-  /// which waits for its answers. The sessions have them back at the end, and are told what reads
-  /// took whenever none is left.
+  /// Owns two lanes to the node: `rings` for requests, `control` for lease calls, which wait for
+  /// their answers. Returns them to the sessions at the end. Adds its traffic to theirs whenever no
+  /// request is pending.
   OneSidedPipeline(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings,
                    std::unique_ptr<ThreadRings> control, const Scope& scope,
                    std::uint32_t in_flight);
@@ -55,7 +55,7 @@ class OneSidedPipeline final : public PipelineImpl {
   std::size_t advance() override;
   void run(std::span<const Request> requests, Handler& handler) override;
 
-  /// What its reads took.
+  /// The traffic of its reads.
   [[nodiscard]] tree::WalkTraffic traffic() const {
     tree::WalkTraffic traffic = readers_.traffic();
     traffic.by_rings = by_rings_;
@@ -66,7 +66,7 @@ class OneSidedPipeline final : public PipelineImpl {
   struct Queued {
     const Request* request = nullptr;
     Handler* handler = nullptr;
-    bool again = false;  // it was lost once
+    bool again = false;  // second attempt
   };
   /// A read in flight.
   class Place final : public Handler {
@@ -102,17 +102,17 @@ class OneSidedPipeline final : public PipelineImpl {
   std::unique_ptr<RemoteRequests> requests_;
   std::unique_ptr<RemoteRequests> control_;
   Readers readers_;
-  typename Readers::Reader* reader_ = nullptr;  // null: none, or it is to be made anew
-  bool broken_ = false;                         // it is let go of when its walks have ended
+  typename Readers::Reader* reader_ = nullptr;  // null: none, or it must be opened again
+  bool broken_ = false;                         // destroy it when its walks have ended
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
   std::deque<Queued> queue_;
   std::size_t reading_ = 0;  // places in use
   std::uint64_t completed_ = 0;
-  std::uint64_t by_rings_ = 0;  // reads that went by the rings after all
+  std::uint64_t by_rings_ = 0;  // reads that the rings answered
   tree::WalkTraffic published_;
-  std::uint32_t quiet_ = 0;  // looks since a READ was last posted
-  std::uint64_t trips_ = 0;  // as of the last look
+  std::uint32_t quiet_ = 0;  // polls since a READ was last posted
+  std::uint64_t trips_ = 0;  // as of the last poll
 };
 
 }  // namespace espalier::client

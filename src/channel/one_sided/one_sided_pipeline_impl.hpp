@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What kinds make their pipelines of (one_sided_pipeline.hpp).
+// Definitions of one_sided_pipeline.hpp, for the kinds' instantiations.
 #pragma once
 
 #include <algorithm>
@@ -58,7 +58,7 @@ void OneSidedPipeline<Readers>::submit(std::span<const Request> requests, Handle
   start();
 }
 
-// Gives places to what waits, as long as there is a reader; without one, the rings answer.
+// Gives free places to queued reads while there is a reader; without one, the rings answer.
 template <class Readers>
 void OneSidedPipeline<Readers>::start() {
   while (!queue_.empty() && !free_.empty() && !broken_) {
@@ -68,7 +68,7 @@ void OneSidedPipeline<Readers>::start() {
   }
 }
 
-// False: what asked for it has been seen to otherwise.
+// False: the read was refused, or sent through the rings.
 template <class Readers>
 bool OneSidedPipeline<Readers>::open_reader(const Queued& queued) {
   const auto opened = or_out_of_memory(
@@ -91,7 +91,7 @@ void OneSidedPipeline<Readers>::give_place(const Queued& queued) {
   places_[number].begin(*this, queued, number);
   try {
     return reader_->submit({queued.request, 1}, places_[number]);
-  } catch (const std::bad_alloc&) {  // it is not taken
+  } catch (const std::bad_alloc&) {  // it was not accepted
     free_.push_back(number);
     --reading_;
   }
@@ -107,7 +107,8 @@ void OneSidedPipeline<Readers>::enqueue(const Queued& queued) {
   refuse(queued, {Code::out_of_memory, 0, 0});
 }
 
-// What the node or the map does not allow is no matter for the rings: it was asked for.
+// A READ-only pipeline refuses what the node or the object does not permit: the rings are no
+// fallback.
 template <class Readers>
 void OneSidedPipeline<Readers>::refuse(const Queued& queued, const Error& error) {
   Completion refused;
@@ -162,7 +163,7 @@ bool OneSidedPipeline<Readers>::Place::items(std::uint64_t, std::span<const Item
   return queued_.handler->items(queued_.request->tag, items);
 }
 
-// Takes what has come, and lets the walks go on.
+// Takes completions, advances walks, and renews leases.
 template <class Readers>
 void OneSidedPipeline<Readers>::walk() {
   if (reader_ == nullptr) return;

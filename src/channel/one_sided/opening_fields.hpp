@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The fields that a node answers to who is to read an object by READs alone (wire/one_sided.hpp):
-// the bytes are the node's, and none of them is believed before it was looked at. Every opening
-// tells the region and a lease; where the object lies, a field of its kind.
+// Parses the fields of a node's answer to a client that opens an object for one-sided reads
+// (wire/one_sided.hpp). The bytes are foreign: each field is checked before it is used. Every
+// opening has the region and a lease; the object's place is a field of its kind.
 //
 // Thread: any.
 #pragma once
@@ -19,7 +19,7 @@ namespace espalier::client {
 /// The detail of a corrupt opening.
 enum OpeningFault : std::uint32_t {
   kOpeningCut = 1,       // a field is cut or missing
-  kOpeningNotAsked = 2,  // it is of another object, or there is no lease
+  kOpeningNotAsked = 2,  // of another object, or without a lease
   kOpeningOutside = 3,   // the object cannot lie there
   kOpeningBorders = 4,   // borders that no shard has
 };
@@ -32,8 +32,7 @@ struct OpeningField {
 /// Takes the first field off the payload. Nothing: it is cut.
 [[nodiscard]] std::optional<OpeningField> next_field(std::string_view& payload);
 
-/// Takes a field that is long enough; of what is longer than expected the begin counts, and of two
-/// fields the later one.
+/// Takes a field that is long enough; ignores excess bytes. Of two fields the later one counts.
 template <class T>
 bool take_field(T& to, std::string_view content) {
   if (content.size() < sizeof(T)) return false;
@@ -41,7 +40,7 @@ bool take_field(T& to, std::string_view content) {
   return true;
 }
 
-/// The one field of this kind, among others that do not matter. Errors: corrupt.
+/// Finds the one field of this kind among others, which are ignored. Errors: corrupt.
 template <class T>
 Result<T> only_field(wire::FieldKind kind, std::string_view payload) {
   T found{};
@@ -55,14 +54,14 @@ Result<T> only_field(wire::FieldKind kind, std::string_view payload) {
   return found;
 }
 
-/// What every opening tells.
+/// The fields of every opening.
 struct OpenedRegion {
   wire::OfferedRegion region{};
   wire::LeaseGrant lease{};
 };
 
-/// Reads an opening; `take(field)` takes what is of the object's kind, and returns an error where
-/// it is none. Errors: corrupt (kOpeningCut: region or lease are missing, too), and those.
+/// Parses an opening; `take(field)` takes the fields of the object's kind, and may return an error.
+/// Errors: corrupt (kOpeningCut, also if the region or lease is missing), and those of `take`.
 template <class Take>
 Result<OpenedRegion> read_opening(std::string_view payload, const Take& take) {
   OpenedRegion opened;
@@ -84,8 +83,8 @@ Result<OpenedRegion> read_opening(std::string_view payload, const Take& take) {
   return opened;
 }
 
-/// Reads an opening that needs one field more, where its object lies: of this kind, into `place`.
-/// Errors: corrupt (kOpeningCut).
+/// Parses an opening with one more field, the object's place: of this kind, into `place`. Errors:
+/// corrupt (kOpeningCut).
 template <class Opening, class Place>
 Result<Opening> read_opening_of(wire::FieldKind kind, Place Opening::* place,
                                 std::string_view payload) {

@@ -26,7 +26,7 @@ Result<std::shared_ptr<FabricConnection>> connect(const PeerOptions& options,
   return FabricConnection::open(address, connecting);
 }
 
-// It said so itself, and serves calls all the same.
+// The peer reports this itself, and still serves calls.
 bool has_no_room(const Error& refusal) {
   return refusal.code == Code::too_many_participants || refusal.code == Code::out_of_memory;
 }
@@ -50,7 +50,7 @@ Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> o
   connecting.way = options.way;
   connecting.timeout_ns = options.timeout_ns;
   connecting.silence_ns = options.silence_ns / 3;
-  connecting.response_rings = 1;  // one thread asks
+  connecting.response_rings = 1;  // one thread calls
   connecting.on_lost = std::move(on_lost);
   auto secret = options.secret_file.empty() ? client::KnownSecret::of_process()
                                             : client::KnownSecret::read_file(options.secret_file);

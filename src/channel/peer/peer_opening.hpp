@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reaching another node: a session with rings for calls, and beside it a queue pair for the memory
-// that the peer lets this session use. Both shake hands, which takes as long as the peer makes it
-// take and at most the times of the options; so it is done on a thread aside.
+// Opens a session with another node: rings for calls, and beside them a queue pair for memory that
+// the peer offers to this session. Both need handshakes, which may take as long as the options'
+// timeouts; so opening runs on a thread of its own.
 //
-// Thread: any; what is opened belongs to one thread.
+// Thread: any; the result belongs to one thread.
 #pragma once
 
 #include <cstdint>
@@ -21,16 +21,16 @@ namespace espalier::peer {
 struct OpenedPeer {
   std::shared_ptr<client::FabricConnection> connection;
   std::unique_ptr<client::ThreadRings> rings;
-  std::unique_ptr<client::SideLink> memory;  ///< null: the peer lets nobody write its memory
-  bool memory_may_come = false;              ///< or not now, for it has no room
+  std::unique_ptr<client::SideLink> memory;  ///< null: the peer offers no memory
+  bool memory_may_come = false;              ///< or none now, for lack of room
 };
 
-/// A fabric in which time is its own, and nothing runs aside but by it.
+/// For tests: a fabric with its own time, on whose threads openings run.
 struct PeerFabric {
   /// An endpoint for one pair. Errors: those of fabric::open_for_connecting.
   std::function<Result<fabric::Connecting>()> endpoint;
-  /// Runs what waits. Whoever destroys the link sees to it that it has ended by then. Errors:
-  /// std::system_error, and it has run nothing.
+  /// Runs `work` on another thread. It must have ended before the link is destroyed. Errors:
+  /// std::system_error, and then it has run nothing.
   std::function<void(std::function<void()> work)> aside;
   std::function<std::uint64_t()> now_ns;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
@@ -39,24 +39,24 @@ struct PeerFabric {
 struct PeerOptions {
   fabric::FabricAddress address;
   wire::LinkWay way = wire::LinkWay::write;
-  /// Where the name and secret stand by which it comes, read at each try; empty: where
-  /// ESPALIER_SECRET_FILE says, and without that it comes without a proof.
+  /// The file with the name and secret of this node, read at each try; empty: the file of
+  /// ESPALIER_SECRET_FILE, and without that no proof is sent.
   std::string secret_file;
-  /// How long one try to reach the peer takes at most.
+  /// Timeout of one try to reach the peer.
   std::uint64_t timeout_ns = 1'000'000'000;
-  /// A peer of which something is awaited, and that answers nothing for so long, though it is asked
-  /// whether it is there, is given up.
+  /// Keepalive timeout: a peer that owes an answer and sends nothing for so long, not even an
+  /// answer to a probe, is given up.
   std::uint64_t silence_ns = 3'000'000'000;
-  /// A call that is not answered for so long is given up, and so is a link whose oldest post has
-  /// not ended after it, though the peer is there.
+  /// Timeout of a call, and of the oldest post on memory, though the peer is alive; the call is
+  /// given up, the post ends the link.
   std::uint64_t answer_ns = 30'000'000'000;
-  /// Between two tries; after each in vain twice as long, up to the second.
+  /// Pause between two tries; doubles after each failure, up to pause_max_ns.
   std::uint64_t pause_ns = 50'000'000;
   std::uint64_t pause_max_ns = 1'000'000'000;
-  /// Of which what the peer sends is gathered; null: there is no limit. Outlives the link.
+  /// Bounds the memory of incoming messages; null: no bound. Must outlive the link.
   rings::MessageBudget* budget = nullptr;
-  std::function<std::uint64_t()> now_ns = base::monotonic_ns;  ///< of silences, answers and pauses
-  /// Null: the fabric of the address.
+  std::function<std::uint64_t()> now_ns = base::monotonic_ns;  ///< clock of timeouts and pauses
+  /// Null: the fabric of `address`.
   std::shared_ptr<const PeerFabric> fabric = nullptr;
 };
 
@@ -67,8 +67,8 @@ Result<OpenedPeer> open_peer(const PeerOptions& options, std::function<void()> o
 /// Opens the pair for memory of a session that has none. Errors: those of SideLink::open.
 Result<std::unique_ptr<client::SideLink>> open_memory(const PeerOptions& options,
                                                       client::FabricConnection& connection);
-/// Whether there may be a pair in this session at another time, though there was none this time:
-/// the peer had no room, or did not answer, or there was no memory here.
+/// Whether this session may get a pair later, although this try failed: the peer had no room, or
+/// did not answer, or memory ran out here.
 [[nodiscard]] bool may_come_later(const Error& refusal);
 
 }  // namespace espalier::peer

@@ -22,12 +22,12 @@ using fabric::Status;
 
 constexpr std::uint32_t kSignalEvery = SessionLink::kPostsMax / 4;
 constexpr int kAnswersPerPoll = 64;
-constexpr std::uint64_t kQuietLookNs = 1'000'000;  // while nothing is awaited
-constexpr std::uint64_t kTimesLookNs = 1'000'000;  // at those of calls
+constexpr std::uint64_t kQuietLookNs = 1'000'000;  // poll interval while nothing is awaited
+constexpr std::uint64_t kTimesLookNs = 1'000'000;  // between checks of calls' timeouts
 constexpr std::uint32_t kAsksTag = SessionLink::kCallsMax;
-// Of as many hops as may be: it takes no place, and waits behind nothing.
+// With the most hops: it takes no place of a call, and waits behind none.
 constexpr wire::CallMessage kAsks{.offload = wire::OffloadId::noop, .hops = wire::kHopsMax};
-constexpr std::uint32_t kCancelTags = kAsksTag + 1;  // of each call's, that of the call behind it
+constexpr std::uint32_t kCancelTags = kAsksTag + 1;  // plus the tag of the call
 
 }  // namespace
 
@@ -42,8 +42,8 @@ SessionLink::SessionLink(const PeerOptions& options, std::function<void()> wake)
   for (std::uint32_t tag = kCallsMax; tag != 0; --tag) free_calls_.push_back(tag - 1);
 }
 
-// What is opened aside just now ends with its times. What is in flight lies in memory of its
-// posters, so the pair ends first.
+// Waits for an opening on another thread, within its timeouts. Closes the pair first: posts in
+// flight use memory of their posters.
 SessionLink::~SessionLink() {
   if (memory_) memory_->pair().close();
 }
@@ -62,7 +62,7 @@ bool SessionLink::call_never_leaves(std::uint64_t owner, Status why) {
   return true;
 }
 
-// What no packet could carry may come of a client's request: that is no mistake of the program's.
+// A client's request may ask for more than a message can carry: that is an error, not an assertion.
 bool SessionLink::post(std::uint64_t session, const fabric::WorkRequest& request,
                        std::uint64_t owner) {
   const bool meant = session == kAnySession || session == sessions_;
@@ -76,7 +76,7 @@ bool SessionLink::post(std::uint64_t session, const fabric::WorkRequest& request
   return true;
 }
 
-// Between two posts of a batch there may be a turn in which the pair comes.
+// The pair may come up between two posts of a batch.
 bool SessionLink::post_behind(std::uint64_t session, const fabric::WorkRequest& request,
                               std::uint64_t owner) {
   return batch_stays_ ? post_never_leaves(owner, Status::flushed) : post(session, request, owner);
@@ -86,7 +86,7 @@ bool SessionLink::has_room(std::uint8_t hops) const {
   return !sending_ && !free_calls_.empty() && (hops == 0 || calls_of_hops_[hops] < kCallsOfHopsMax);
 }
 
-// Where there is no memory for a long message, nothing of it was sent.
+// If there is no memory for a long message, nothing of it was sent.
 bool SessionLink::call(std::uint64_t session, const wire::CallMessage& message, PeerAnswer& answer,
                        std::uint64_t owner) {
   ESPALIER_ASSERT(message.hops <= wire::kHopsMax);
@@ -111,7 +111,7 @@ bool SessionLink::call(std::uint64_t session, const wire::CallMessage& message, 
   return true;
 }
 
-// Where a doorbell finds no memory, nobody knows what of it has left.
+// If a doorbell runs out of memory, it is unknown what has left.
 void SessionLink::ring() {
   try {
     if (memory_ && posts_.waits()) {
@@ -128,14 +128,14 @@ void SessionLink::ring() {
   }
 }
 
-// A peer that takes some of a long message is there.
+// A peer that takes parts of a long message is alive.
 void SessionLink::send_more() {
   const std::uint64_t before = rings_->tail();
   sending_ = !rings_->send_rest();
   if (rings_->tail() != before) hear();
 }
 
-// Cancels are sent before it sleeps; that they are answered it need not see soon.
+// Cancels are sent before the thread sleeps; their answers may be handled later.
 bool SessionLink::awaits() const {
   return posts_.pending() != 0 || awaits_answers() || sending_ || to_cancel_ != 0;
 }
@@ -154,7 +154,7 @@ std::uint64_t SessionLink::sleep_limit_ns() const {
   return due > now ? due - now : 0;
 }
 
-// --- ends ----------------------------------------------------------------------------------------
+// --- completions ---------------------------------------------------------------------------------
 
 bool SessionLink::poll(PeerEnds& ends) {
   now_ns_ = options_.now_ns();
@@ -217,7 +217,7 @@ bool SessionLink::poll_calls(PeerEnds& ends) {
   return heard;
 }
 
-// Of a tag that no call has nothing is believed, nor of a peer that is no node.
+// Ignores answers with the tag of no call: the peer may be hostile.
 void SessionLink::take_answer(const client::Incoming& response, PeerEnds& ends) {
   const std::uint32_t tag = response.header.tag;
   if (tag == kAsksTag) asked_ = false;
@@ -261,7 +261,7 @@ void SessionLink::report(PeerEnds& ends, const Ended& ended) {
   ends.ended(ended.owner, ended.how, ended.status);
 }
 
-// Those that never leave stand between those that do.
+// Keeps the order of acceptance between posts that leave and posts that never leave.
 void SessionLink::report_posts(PeerEnds& ends) {
   for (const fabric::PostQueue::Ended& ended : posts_.ends()) {
     report_never_left(ends);
@@ -285,15 +285,15 @@ bool SessionLink::report_never_left(PeerEnds& ends) {
   return any;
 }
 
-// --- silence -------------------------------------------------------------------------------------
+// --- keepalive -----------------------------------------------------------------------------------
 
 void SessionLink::hear() {
   heard_ns_ = now_ns_;
   doubts_ns_ = 0;
 }
 
-// A process that was stopped, or a machine that is gone, ends no connection by itself. Who did not
-// look for long himself asks all the same before he gives the peer up.
+// A stopped process or a machine that is down closes no connection. If this thread itself did not
+// poll for long, it probes all the same before it gives the peer up.
 void SessionLink::look_for_silence(PeerEnds& ends) {
   const std::uint64_t first_ns = options_.silence_ns / 4;
   if (doubts_ns_ == 0 && now_ns_ - heard_ns_ >= first_ns) doubts_ns_ = now_ns_;
@@ -307,7 +307,7 @@ void SessionLink::look_for_silence(PeerEnds& ends) {
   if (now_ns_ - looked_ns_ >= kTimesLookNs) give_up_old_calls(ends);
 }
 
-// Its tag is free when its answer has come, or the session is over.
+// A tag is free when its answer has arrived, or the session is over.
 void SessionLink::give_up_old_calls(PeerEnds& ends) {
   looked_ns_ = now_ns_;
   if (!awaits_answers()) return;
@@ -324,8 +324,8 @@ void SessionLink::give_up_old_calls(PeerEnds& ends) {
   }
 }
 
-// So that the peer does not go on with what nobody waits for, where it is of a kind that can be
-// ended. Only while there is room: it is for the peer's sake.
+// Has the peer stop calls whose answers are not awaited, if they can be cancelled. Sends only while
+// there is room: it merely saves the peer work.
 void SessionLink::cancel_given_up() {
   if (to_cancel_ == 0) return;
   for (std::uint32_t tag = 0; tag < kCallsMax && has_room(wire::kHopsMax); ++tag) {
@@ -342,7 +342,8 @@ void SessionLink::cancel_given_up() {
   rings_->ring();
 }
 
-// Until then no other call has the tag: the peer may look for it later than at what came behind.
+// Until its cancel is answered no other call gets the tag: the peer may process the cancel after
+// later calls.
 void SessionLink::end_cancel(std::uint32_t tag) {
   WaitingCall& call = calls_[tag];
   if (!std::exchange(call.cancelling, false)) return;
@@ -363,7 +364,7 @@ bool SessionLink::is_lost() const {
   return lost_ || rings_->lost() || (memory_ && memory_->pair().state() == QueuePair::State::error);
 }
 
-// On a thread aside. Another node has no session of one that was there before it.
+// Runs on another thread. A node with another number does not know the previous session.
 void SessionLink::open(const PeerOptions& options, const std::function<void()>& wake,
                        Opening& into) {
   try {
@@ -375,12 +376,12 @@ void SessionLink::open(const PeerOptions& options, const std::function<void()>& 
       if (same) into.opened = fail(Code::connection_lost);
       if (!same) into.before.reset();
     }
-  } catch (const std::exception&) {  // there is no memory
+  } catch (const std::exception&) {  // no memory
     into.opened = fail(Code::out_of_memory);
   }
 }
 
-// Errors: std::system_error (no thread is to be had now).
+// Errors: std::system_error (no thread available).
 std::future<void> SessionLink::run_aside(std::function<void()> work) const {
   if (!options_.fabric) return std::async(std::launch::async, std::move(work));
   options_.fabric->aside(std::move(work));
@@ -398,14 +399,14 @@ void SessionLink::begin_opening() {
       into.is_done.store(true, std::memory_order_release);
       wake_();
     });
-  } catch (const std::exception&) {  // no thread is to be had now, or no memory
+  } catch (const std::exception&) {  // no thread or no memory now
     return;
   }
   before_.reset();
   opening_ = std::move(opening);
 }
 
-// Calls go on meanwhile, and posts on memory never leave.
+// Calls proceed meanwhile; posts on memory never leave.
 void SessionLink::begin_opening_memory() {
   wait_for_memory();
   std::unique_ptr<MemoryOpening> opening;
@@ -432,8 +433,8 @@ void SessionLink::wait_for_memory() {
   memory_pause_ns_ = std::min(2 * memory_pause_ns_, options_.pause_max_ns);
 }
 
-// What came of a session that is over by now is of no use. A peer that gives no pair to anybody is
-// not asked again.
+// Discards a pair for a session that has ended. A peer that offers its memory to no session is not
+// asked again.
 bool SessionLink::take_memory() {
   if (!memory_opening_->is_done.load(std::memory_order_acquire)) return false;
   const std::unique_ptr<MemoryOpening> opening = std::move(memory_opening_);
@@ -454,7 +455,7 @@ bool SessionLink::take_opened() {
   Result<OpenedPeer> opened = std::move(*opening_->opened);
   before_ = std::move(opening_->before);
   opening_.reset();
-  // One that is away for long is not looked for all the time.
+  // Exponential backoff while the peer is away.
   pause_ns_ = opened ? options_.pause_ns : std::min(2 * pause_ns_, options_.pause_max_ns);
   again_ns_ = now_ns_ + pause_ns_;
   if (opened) take_up(std::move(*opened));
@@ -477,15 +478,15 @@ void SessionLink::take_up(OpenedPeer opened) {
   own_counts().opened.fetch_add(1, std::memory_order_relaxed);
 }
 
-// A call whose message had begun to go is one that left.
+// A call whose message was sent in part counts as sent.
 void SessionLink::lose(PeerEnds& ends) {
   own_counts().up.store(false, std::memory_order_relaxed);
   if (memory_) {
     memory_->pair().close();
     try {
-      while (poll_memory(ends)) {  // what it told before it ended
+      while (poll_memory(ends)) {  // completions before the end
       }
-    } catch (const std::bad_alloc&) {  // it ends as unknown, then
+    } catch (const std::bad_alloc&) {  // these posts complete as unknown
     }
     posts_.detach();
     report_posts(ends);

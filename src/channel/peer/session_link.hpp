@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// A link to a peer over a session of rings and a pair beside it.
+// A link to a peer: a session with rings for calls, and a queue pair beside it for posts on memory.
 //
-//   down --(opened aside)--> up --(the session or the pair is lost)--> down, after a pause again
+//   down --(opened on another thread)--> up --(session or pair lost)--> down, again after a pause
 //
-// One failure ends both: keys are the session's, so what left by the pair that failed can take no
-// effect any more once the peer has ended the session. The thread that opens the next one has it do
-// that first, and opens none while the peer may know the one before: where that cannot be had, the
-// link stays down until the peer has forgotten it.
+// A failure of one ends both. Keys belong to the session, so posts that left through the failed
+// pair can take no effect once the peer has ended the session. The thread that opens the next
+// session first ends the previous one. It opens none while the peer may still know the previous
+// one: then the link stays down until the peer has forgotten it.
 //
-// While anything is awaited and no answer comes, the peer is asked by a no-op whether it is there,
-// and is given up if it does not answer that. What it does not do though it is there ends by a time
-// of its own: a call is given up, the link goes on; posts on memory end with the link.
+// Keepalive: while an answer or completion is awaited and nothing arrives, the link sends a no-op
+// as a probe, and is lost if the peer does not answer that either. If the peer is alive but does
+// not complete a request, a timeout ends it: a call is given up and the link stays; a post on
+// memory ends with the link.
 //
-// Where the heap has nothing, the link is lost, as if the peer were gone.
+// If heap memory runs out, the link is lost, as if the peer were gone.
 //
-// What never happens
-// - The worker waits: handshakes, and what ends a session, are done on a thread aside.
-// - Anything is posted twice.
-// - A post that means an earlier session leaves.
+// Invariants
+// - The worker never blocks: handshakes, and the end of a session, run on another thread.
+// - Nothing is posted twice.
+// - A post for an earlier session never leaves.
 //
-// Thread: that of the worker, but for what is opened.
+// Thread: the worker's, except for opening.
 #pragma once
 
 #include <array>
@@ -39,17 +40,17 @@ namespace espalier::peer {
 
 class SessionLink final : public channel::PeerLink {
  public:
-  /// Posts on memory that have not ended, at most, and calls.
+  /// Most posts on memory in flight, and most calls.
   static constexpr std::uint32_t kPostsMax = 256;
   static constexpr std::uint32_t kCallsMax = 256;
-  /// Calls of as many hops, if any. The peer has room for one more of each, that asks whether it is
-  /// there.
+  /// Most calls in flight of each number of hops above 0. The peer has room for one more of each:
+  /// the keepalive probe.
   static constexpr std::uint32_t kCallsOfHopsMax = wire::kHopRequestsMax - 1;
-  /// Calls that were given up, at most; then the session is.
+  /// Most calls given up; beyond that the session is lost.
   static constexpr std::uint32_t kGivenUpMax = kCallsOfHopsMax / 2;
 
-  /// The first poll() begins to open it. `wake`: called by another thread when there is something
-  /// for poll(); stays callable until the link is gone.
+  /// The first poll() begins to open the link. `wake`: called by another thread when there is
+  /// something for poll(); must stay callable until the link is destroyed.
   SessionLink(const PeerOptions& options, std::function<void()> wake);
   ~SessionLink() override;
 
@@ -71,7 +72,7 @@ class SessionLink final : public channel::PeerLink {
     fabric::PostEnd how;
     fabric::Status status;
   };
-  /// A post that never leaves, and how many were taken before it.
+  /// A post that never leaves, and how many were accepted before it.
   struct NeverLeft {
     std::uint64_t behind;
     Ended ended;
@@ -79,36 +80,36 @@ class SessionLink final : public channel::PeerLink {
   struct WaitingCall {
     enum class State : std::uint8_t { free, waits, given_up };
     State state = State::free;
-    bool in_pieces = false;   // its answer is one of several messages
-    bool to_cancel = false;   // it was given up, and the peer is to hear of it
-    bool cancelling = false;  // the peer hears of it just now, and has not said so yet
-    bool answered = false;    // though it was given up, and the peer hears of that just now
+    bool in_pieces = false;   // its answer has several messages
+    bool to_cancel = false;   // given up; a cancel must be sent
+    bool cancelling = false;  // a cancel was sent, and is not answered yet
+    bool answered = false;    // answered while its cancel is in flight
     std::uint8_t hops = 0;
     std::uint64_t owner = 0;
-    channel::PeerAnswer* answer = nullptr;  // null, unless it waits
+    channel::PeerAnswer* answer = nullptr;  // null unless the state is `waits`
     std::uint64_t since_ns = 0;
   };
 
-  /// What another thread brings.
+  /// The result of the thread that opens a session.
   struct Opening {
     std::optional<Result<OpenedPeer>> opened;
-    std::shared_ptr<client::FabricConnection> before;  // that the peer may know still
+    std::shared_ptr<client::FabricConnection> before;  // the peer may still know its session
     std::atomic<bool> is_done{false};
-    std::future<void> thread;  // ends with it
+    std::future<void> thread;  // joined with it
   };
 
-  /// A pair for memory, which the peer had no room for.
+  /// The opening of a pair for memory in a session without one.
   struct MemoryOpening {
     std::shared_ptr<client::FabricConnection> connection;
     std::optional<Result<std::unique_ptr<client::SideLink>>> opened;
     std::atomic<bool> is_done{false};
-    std::future<void> thread;  // ends with it
+    std::future<void> thread;  // joined with it
   };
 
   [[nodiscard]] bool call_never_leaves(std::uint64_t owner, fabric::Status why);
   [[nodiscard]] bool post_never_leaves(std::uint64_t owner, fabric::Status why);
   [[nodiscard]] bool has_room(std::uint8_t hops) const;
-  /// What was given up is not awaited.
+  /// Calls that were given up are not awaited.
   [[nodiscard]] bool awaits_answers() const { return free_calls_.size() + given_up_ != kCallsMax; }
   [[nodiscard]] bool awaits() const;
   [[nodiscard]] std::future<void> run_aside(std::function<void()> work) const;
@@ -144,35 +145,35 @@ class SessionLink final : public channel::PeerLink {
   const std::function<void()> wake_;
   std::shared_ptr<client::FabricConnection> connection_;  // null: down
   std::unique_ptr<client::ThreadRings> rings_;            // null: down
-  std::unique_ptr<client::SideLink> memory_;              // null: down, or the peer gives none
+  std::unique_ptr<client::SideLink> memory_;              // null: down, or without a pair
   fabric::PostQueue posts_;
-  std::vector<Ended> calls_never_left_;      // to be told
-  std::vector<NeverLeft> posts_never_left_;  // each when those before it have ended
-  std::uint64_t taken_ = 0;                  // posts, by the queue
-  std::uint64_t completed_ = 0;              // of these, that have ended
+  std::vector<Ended> calls_never_left_;      // to be completed
+  std::vector<NeverLeft> posts_never_left_;  // each completes after those before it
+  std::uint64_t taken_ = 0;                  // posts that posts_ accepted
+  std::uint64_t completed_ = 0;              // of these, completed
   std::vector<WaitingCall> calls_ = std::vector<WaitingCall>(kCallsMax);  // by tag
   std::vector<std::uint32_t> free_calls_;
   std::array<std::uint32_t, wire::kHopsMax + 1> calls_of_hops_{};
-  std::uint32_t given_up_ = 0;   // of the calls
-  std::uint32_t to_cancel_ = 0;  // of these
-  bool asked_ = false;           // whether it is there, by a no-op
-  bool sending_ = false;         // the rest of a long call is still to be sent
-  bool lost_ = false;            // it was silent for too long, or there was no memory
-  bool batch_stays_ = false;     // the last post never left, for there was no pair
-  std::shared_ptr<client::FabricConnection> before_;  // of a session that the peer may know still
-  std::unique_ptr<Opening> opening_;                  // null: nothing is being opened
+  std::uint32_t given_up_ = 0;                        // of the calls
+  std::uint32_t to_cancel_ = 0;                       // of these, without a cancel sent
+  bool asked_ = false;                                // a keepalive probe is in flight
+  bool sending_ = false;                              // the rest of a long call must still be sent
+  bool lost_ = false;                                 // the peer timed out, or memory ran out
+  bool batch_stays_ = false;                          // the last post never left: there was no pair
+  std::shared_ptr<client::FabricConnection> before_;  // the peer may still know its session
+  std::unique_ptr<Opening> opening_;                  // null: no opening is under way
   bool memory_may_come_ = false;                      // the peer had no room for a pair
-  std::unique_ptr<MemoryOpening> memory_opening_;     // null: it is not asked just now
-  std::uint64_t memory_pause_ns_ = 0;                 // before it is asked again
+  std::unique_ptr<MemoryOpening> memory_opening_;     // null: no opening is under way
+  std::uint64_t memory_pause_ns_ = 0;                 // before the next try
   std::uint64_t memory_again_ns_ = 0;                 // when that is
   std::uint64_t pause_ns_;                            // before the next try
   std::uint64_t again_ns_ = 0;                        // when that is
   std::uint64_t now_ns_ = 0;                          // of this poll
-  std::uint64_t polled_ns_ = 0;  // when it was last looked at though nothing was awaited
+  std::uint64_t polled_ns_ = 0;                       // last poll while nothing was awaited
   std::uint64_t heard_ns_ = 0;   // when the peer last answered, or nothing was awaited
-  std::uint64_t doubts_ns_ = 0;  // since when it is to be asked whether it is there; 0: it is not
-  std::uint64_t ended_ns_ = 0;   // when a post last ended, or none was in flight
-  std::uint64_t looked_ns_ = 0;  // when the times of calls were looked at
+  std::uint64_t doubts_ns_ = 0;  // since when the peer is suspected; 0: not
+  std::uint64_t ended_ns_ = 0;   // when a post last completed, or none was in flight
+  std::uint64_t looked_ns_ = 0;  // when timeouts of calls were last checked
   std::uint64_t sessions_ = 0;
 };
 

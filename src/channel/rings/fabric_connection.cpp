@@ -20,10 +20,10 @@ constexpr std::uint32_t kRingReceives = 2 * rings::RingLink::kPostsMax;
 constexpr std::uint32_t kRingPosts = 2 * rings::RingLink::kPostsMax;
 constexpr std::uint64_t kReconnectNs = 100'000'000;  // between two tries to connect again
 constexpr std::uint64_t kConnectionNapNs = 10'000'000;
-constexpr std::uint32_t kQuietWorks = 16;    // looks in vain between two looks at the clock
-constexpr std::uint64_t kInARowNs = 10'000;  // at most, between one request's end and the next
+constexpr std::uint32_t kQuietWorks = 16;    // empty polls between two reads of the clock
+constexpr std::uint64_t kInARowNs = 10'000;  // at most, from one answer to the next request
 constexpr std::uint64_t kIdleNs = 10'000'000;
-constexpr std::uint64_t kCloseNs = 20'000'000;  // spent only where the node is silent
+constexpr std::uint64_t kCloseNs = 20'000'000;  // used up only if the node is silent
 
 }  // namespace
 
@@ -48,7 +48,7 @@ Result<std::shared_ptr<FabricConnection>> FabricConnection::open(
   auto regions = fabric::RegionTable::create();
   if (!regions) return std::unexpected(regions.error());
   auto way = fabric::open_for_connecting(address, std::move(*regions));
-  // Of some transports it shows as early as that.
+  // Some transports detect a missing server here.
   if (!way && way.error().code == Code::connection_lost) return fail(Code::system, ECONNREFUSED);
   if (!way) return std::unexpected(way.error());
   options.has_keepalive = true;
@@ -114,11 +114,11 @@ Result<NodeConnection::WritableMemory> FabricConnection::offer_memory(std::uint6
 
 // --- connecting ----------------------------------------------------------------------------------
 
-// The hello says which memory and which rings it has, so a node that has no memory for its part of
-// these cannot give others: it refuses, and is asked for smaller ones.
+// The hello fixes the memory and the rings' sizes. A node without memory for its part refuses, and
+// gets a hello with smaller rings.
 Result<void> FabricConnection::connect_first() {
   if (!layout_.valid()) return fail(Code::invalid_argument);
-  // Those who write into our memory need no buffers beside it.
+  // A node that writes into this memory needs no receive buffers.
   const bool sent = options_.way == wire::LinkWay::send;
   buffers_.resize(sent ? std::size_t{kRingReceives} * rings::RingLink::kMirroredBytesMax : 0);
   post_receives();
@@ -164,7 +164,7 @@ Result<void> FabricConnection::connect_with_rings(std::uint64_t until_ns) {
 
 Result<void> FabricConnection::connect_until(std::uint64_t until_ns) {
   if (const auto dialled = dial(); !dialled) return dialled;
-  // Of some transports it shows at once that nobody is there.
+  // Some transports detect a missing server immediately.
   const bool at_once = pair_->state() == QueuePair::State::error;
   while (pair_->state() == QueuePair::State::connecting) {
     if (options_.now_ns() >= until_ns) return fail(Code::system, ETIMEDOUT);
@@ -185,7 +185,7 @@ void FabricConnection::post_receives() {
   }
 }
 
-// Before there are rings: the session is the node's answer to the proof.
+// Before there are rings: the node answers the proof with the session.
 Result<void> FabricConnection::prove() {
   if (options_.secret == nullptr) return {};
   LinkProverOptions options;
@@ -229,7 +229,7 @@ wire::LinkHello FabricConnection::own_hello() const {
   return hello;
 }
 
-// A region for each pair: what was sent through the one before finds none.
+// Registers a region for each pair: late WRITEs through the previous pair find no region.
 Result<void> FabricConnection::dial() {
   wire::LinkHello hello = own_hello();
   if (options_.way == wire::LinkWay::write) {
@@ -265,7 +265,7 @@ Result<void> FabricConnection::take_welcome() {
                     welcome.response_rings == layout_.response_rings &&
                     welcome.way == static_cast<std::uint8_t>(options_.way);
   if (!same) return fail(Code::corrupt, 2);
-  // Without a name it would begin anew when its pair fails, and have all done once more.
+  // Without a token a failed pair could not resume the session, and requests would run twice.
   if (welcome.token == wire::LinkToken{}) return fail(Code::corrupt, 3);
   const bool first = token_ == wire::LinkToken{};
   if (!first && (welcome.token != token_ || welcome.node_id != node_id_)) {
@@ -313,15 +313,15 @@ void FabricConnection::or_lose(const Work& work) {
   }
 }
 
-// What we owe can leave with the next request. If none comes, the node asks for it a few times, and
-// the keepalive thread answers.
+// Delayed ACKs: pending ACKs are piggybacked on the next request. If none follows, the node probes
+// a few times, and the keepalive thread answers.
 void FabricConnection::enter_idle() {
   const std::lock_guard lock(mutex_);
   idle_since_ns_ = options_.now_ns();
   if (!options_.has_keepalive || !in_a_row_) or_lose([this] { endpoint_->flush(); });
 }
 
-// Threads that wait in here make the progress themselves.
+// Does nothing if other threads made progress meanwhile.
 void FabricConnection::keep() {
   const std::uint32_t uses = uses_.load(std::memory_order_relaxed);
   if (std::exchange(uses_at_keepalive_, uses) != uses) return;
@@ -331,7 +331,7 @@ void FabricConnection::keep() {
     mirror_and_take();
     endpoint_->flush();
   } catch (const std::exception&) {
-    lose();  // no memory: whoever uses it next finds out, and is told
+    lose();  // no memory: the next call returns the error
   }
   if (lost() && options_.on_lost) options_.on_lost();
 }
@@ -354,7 +354,7 @@ std::size_t FabricConnection::mirror_and_take() {
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
   link_->refresh_credits();
   if (link_->peer_closed()) {
-    endpoint_->flush();  // it waits until it knows that we have heard
+    endpoint_->flush();  // the node waits for the ACK of its close
     lose();
   } else if (state_ != State::up || pair_->state() != QueuePair::State::connected) {
     go_on();
@@ -362,8 +362,8 @@ std::size_t FabricConnection::mirror_and_take() {
   return count;
 }
 
-// Whose pair the node has given up may wait for an answer that nobody will send: the terminate
-// message can get lost. So now and then something is said that must be acknowledged.
+// Keepalive: the node's terminate message can get lost, and then this side would wait forever for
+// an answer. So it sends a message now and then that must be acknowledged.
 void FabricConnection::ask_in_silence() {
   const std::uint64_t now = options_.now_ns();
   if (quiet_works_ == kQuietWorks) asked_ns_ = now;
@@ -406,7 +406,7 @@ void FabricConnection::go_on() {
   }
   if (now >= give_up_ns_) return lose();
   if (state_ == State::connecting && pair_->state() == QueuePair::State::error) {
-    // Nobody serves there any more, or the session is over; silence may end, as may a crowd.
+    // No server there any more, or the session has ended. Silence and overload may pass.
     const bool silent = pair_->ended_by() == fabric::Status::retry_exceeded;
     if (!silent && !may_pass(why_not_connected(*pair_))) return lose();
     wait_to_try_again(now);
@@ -420,9 +420,9 @@ void FabricConnection::wait_to_try_again(std::uint64_t now_ns) {
   again_ns_ = now_ns + kReconnectNs;
 }
 
-// Where a pair was made and brought nothing, the time in which the node must be reached goes on.
-// Where the same packet was lost for as long as the retries take, twice, and others came through to
-// make a pair between, it is too long for the way.
+// If the new pair received nothing, the time limit for reaching the node keeps running. If the same
+// packet was lost twice for all its retries, while other packets got through to make a new pair in
+// between, it is too long for the path.
 void FabricConnection::begin_again() {
   const std::uint32_t undelivered = pair_->undelivered_bytes();
   const std::uint64_t moved = link_->slots_moved();
@@ -471,7 +471,7 @@ bool FabricConnection::ask_lost() {
   return lost();
 }
 
-// Not each time, for that costs a system call: what happened in the last moment is found soon.
+// Rate-limited, since it costs a system call; a recent loss is detected soon enough.
 bool FabricConnection::ask_lost_idle() {
   const std::lock_guard lock(mutex_);
   const std::uint64_t now = options_.now_ns();
@@ -483,7 +483,7 @@ bool FabricConnection::ask_lost_idle() {
 
 void FabricConnection::hang_up() {
   const bool was_lost = lost();
-  lose();  // before whoever waits with the lock is woken, so that he does not wait again
+  lose();  // before the wake-up, so that a waiting thread does not wait again
   endpoint_->wake();
   const std::lock_guard lock(mutex_);
   if (!was_lost && link_) say_close(options_.now_ns() + kCloseNs);
@@ -491,7 +491,7 @@ void FabricConnection::hang_up() {
   endpoint_->progress();
 }
 
-// Until the node has heard it, if there is a pair.
+// Sends the terminate message, and waits for its acknowledgement.
 void FabricConnection::say_close(std::uint64_t until_ns) {
   if (!link_->attached()) return;
   fabric::Completion batch[64];
@@ -503,7 +503,8 @@ void FabricConnection::say_close(std::uint64_t until_ns) {
   }
 }
 
-// That the node has heard of it is not that it has done it: it has when it knows no such session.
+// An acknowledged close is not an ended session: it has ended once the node answers that it knows
+// no such session.
 bool FabricConnection::end_session(std::uint64_t timeout_ns) {
   lose();
   endpoint_->wake();

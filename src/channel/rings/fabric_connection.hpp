@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a node over a fabric: memory of our own with the same rings, and a link that
-// carries them (rings/ring_link.hpp).
+// A connection to a node over a fabric: rings in local memory, mirrored to the node by a link
+// (rings/ring_link.hpp).
 //
-// A queue pair that fails does not end it: it connects again, names its session, and both sides go
-// on where they were. Only if the node does not know the session any more, or does not answer for
-// long, is it lost, and what is in flight with it.
+// It survives the failure of its queue pair: it connects again, names its session, and both sides
+// resume where they were. It is lost, with all requests in flight, only if the node does not know
+// the session any more or does not answer for long.
 //
-// The endpoint belongs to one thread at a time, so whoever asks, polls or waits holds a lock;
-// RemoteSessions gives each thread a connection of its own, where nobody waits for it. While none
-// does, the keepalive thread of the process answers for it.
+// The endpoint belongs to one thread at a time, so a thread that sends, polls or waits holds a
+// lock. RemoteSessions gives each thread a connection of its own, so the lock is not contended.
+// While no thread uses the connection, the keepalive thread of the process answers the node's
+// probes.
 //
 // Thread: any.
 #pragma once
@@ -39,30 +40,31 @@ struct FabricConnectionOptions {
   std::uint32_t request_slots = 512;
   std::uint32_t response_slots = 1024;
   std::uint32_t response_rings = wire::kResponseRingsMax;
-  /// How long it tries to reach the node after the pair has failed; at first, for one dial at most,
-  /// and for as many as a node with too many clients refuses.
+  /// How long it tries to reach the node after the pair has failed. At first, how long one dial may
+  /// take, and retries at a node with too many clients.
   std::uint64_t timeout_ns = 10'000'000'000;
-  /// Who waits, and has heard nothing for so long, asks whether the node is there.
+  /// Keepalive interval: after so long without a message a waiting thread probes the node.
   std::uint64_t silence_ns = 1'000'000'000;
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
-  /// Somebody calls keep() now and then, so what can leave with the next request may wait for it.
+  /// keep() is called regularly, so ACKs may be delayed until the next request.
   bool has_keepalive = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
-  /// Called by another thread that finds that it is lost while nobody uses it. Must not call it.
+  /// Called by another thread that finds that the connection is lost while no thread uses it. Must
+  /// not call the connection.
   std::function<void()> on_lost = nullptr;
-  /// Who comes, and proves it; null: whoever it is. Then the node must prove itself too.
+  /// The client's name and secret, for mutual authentication; null: none.
   std::shared_ptr<const KnownSecret> secret = nullptr;
 };
 
 class FabricConnection final : public NodeConnection, public KeepaliveTarget {
  public:
-  /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: nobody
-  /// serves there; ETIMEDOUT: nobody answers; EAGAIN: no thread is to be had), corrupt (what
-  /// answers is no node), and why the node refused: unsupported, too_many_participants,
-  /// out_of_memory (of rings, the smallest too); not_permitted, as prove_link() has it.
+  /// Errors: those of fabric::open_for_connecting but connection_lost; system (ECONNREFUSED: no
+  /// server there; ETIMEDOUT: no answer; EAGAIN: no thread available), corrupt (the peer is not a
+  /// node), and the node's reason for refusal: unsupported, too_many_participants, out_of_memory
+  /// (even for the smallest rings); not_permitted, as of prove_link().
   static Result<std::shared_ptr<FabricConnection>> open(const fabric::FabricAddress& address,
                                                         FabricConnectionOptions options = {});
-  /// The same through an endpoint that is there, without the keepalive thread of the process.
+  /// The same through an existing endpoint, without the keepalive thread of the process.
   static Result<std::shared_ptr<FabricConnection>> open(
       fabric::Connecting way, const FabricConnectionOptions& options = {});
   ~FabricConnection() override;
@@ -76,33 +78,33 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   bool ask_lost() override;
   bool ask_lost_idle() override;
   Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way) override;
-  /// The same through an endpoint that is there, by the times of the connection.
+  /// The same through an existing endpoint, with the connection's timeouts.
   Result<std::unique_ptr<SideLink>> open_beside(wire::LinkWay way, fabric::Connecting through);
   void copy_key(crypto::SecretBytes& key) override;
   Result<WritableMemory> offer_memory(std::uint64_t bytes) override;
   void hang_up() override;
   void keep() override;
-  /// Has the node end the session, dialling it again where the pair has failed. Returns whether the
-  /// node knows it no more: then nothing that it posted can take effect any more, nor anything that
-  /// was written by a key of it. The connection is lost from then on. Requires: nobody else uses
-  /// it. Cost: three round trips, or `timeout_ns` where the node is silent.
+  /// Has the node end the session; dials it again if the pair has failed. Returns whether the node
+  /// does not know the session any more: then no earlier post of this side can take effect, nor any
+  /// write by one of its keys. The connection is lost from then on. Requires: no other thread uses
+  /// it. Cost: three round trips, or `timeout_ns` if the node is silent.
   [[nodiscard]] bool end_session(std::uint64_t timeout_ns);
 
-  /// How often it went on after its pair had failed.
+  /// How often it resumed after its pair had failed.
   [[nodiscard]] std::uint64_t resumed() const { return resumed_; }
 
  private:
   enum class State : std::uint8_t { connecting, up, waiting };
-  /// What the node may write beside the rings: of no other connection, for its pair is the only one
-  /// of the endpoint.
+  /// Memory that the node may write beside the rings. Only this connection's node can: its pair is
+  /// the endpoint's only one.
   struct Offered {
     memory::SharedMemory memory;
-    fabric::Registration region;  // goes first
+    fabric::Registration region;  // destroyed first
   };
 
   FabricConnection(fabric::Connecting way, const FabricConnectionOptions& options);
   Result<void> connect_first();
-  /// With rings of `layout_`. Proofs have a time of their own.
+  /// Connects with rings of `layout_`. Proofs have their own timeout.
   Result<void> connect_with_rings(std::uint64_t until_ns);
   Result<void> connect_until(std::uint64_t until_ns);
   Result<void> prove();
@@ -112,8 +114,8 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   Result<std::vector<std::byte>> signed_hello(const wire::LinkHello& hello);
   Result<void> take_welcome();
   void work();
-  /// Where the heap has nothing for it, nobody knows what was said and heard: the connection is
-  /// lost.
+  /// Runs `work`. If it runs out of memory, the state of the protocol is unknown, and the
+  /// connection is lost.
   template <class Work>
   void or_lose(const Work& work);
   std::size_t mirror_and_take();
@@ -129,8 +131,8 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
 
   FabricConnectionOptions options_;
   std::shared_ptr<KeepaliveThread> keepalive_;
-  std::uint32_t uses_at_keepalive_ = 0;  // those that the keepalive thread knows of; its own
-  std::mutex mutex_;                     // of all below, but for reading the atomic ones
+  std::uint32_t uses_at_keepalive_ = 0;  // uses_ at its last round; used by its thread alone
+  std::mutex mutex_;                     // guards all below, except loads of atomics
   std::unique_ptr<fabric::Endpoint> endpoint_;
   std::string target_;
   std::optional<fabric::FabricAddress> address_;  // null: the endpoint was given
@@ -143,11 +145,11 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   std::vector<Offered> offered_;
   std::unique_ptr<fabric::QueuePair> pair_;
   wire::LinkToken token_{};
-  std::optional<ProvenSession> proven_;  // null: nobody asked for proofs
+  std::optional<ProvenSession> proven_;  // null: without authentication
   State state_ = State::connecting;
   std::uint64_t give_up_ns_ = 0;
-  bool heard_ = true;  // anything from the node, since it was dialled last
-  // Slots that had moved when a packet did not get through last.
+  bool heard_ = true;  // whether anything arrived since the last dial
+  // Slots moved when a packet last did not get through.
   std::uint64_t moved_before_undelivered_ = ~std::uint64_t{0};
   std::uint64_t again_ns_ = 0;
   std::uint64_t asked_idle_ns_ = 0;
@@ -155,8 +157,8 @@ class FabricConnection final : public NodeConnection, public KeepaliveTarget {
   std::uint32_t quiet_works_ = 0;
   std::atomic<std::uint64_t> resumed_{0};
   std::atomic<std::uint32_t> uses_{0};
-  std::uint64_t idle_since_ns_ = 0;  // when a lane last said so, and none has asked since; 0: never
-  bool in_a_row_ = false;            // the next request usually follows at once
+  std::uint64_t idle_since_ns_ = 0;  // since the last enter_idle() without a request; 0: not idle
+  bool in_a_row_ = false;            // the next request usually follows immediately
 };
 
 }  // namespace espalier::client

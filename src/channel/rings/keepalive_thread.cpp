@@ -17,13 +17,13 @@ std::shared_ptr<KeepaliveThread> KeepaliveThread::of_process() {
   const std::lock_guard lock(now.mutex);
   auto keepalive = now.thread.lock();
   if (keepalive) return keepalive;
-  // A copy has no thread that could be joined.
+  // A forked copy has no thread that could be joined.
   keepalive = base::make_shared_until_fork<KeepaliveThread>();
   now.thread = keepalive;
   return keepalive;
 }
 
-// Signals are for the threads of the program, which may wait for them.
+// Blocks signals: they are for the program's threads, which may wait for them.
 KeepaliveThread::KeepaliveThread() {
   sigset_t all;
   sigset_t before;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a process does for connections that none of its threads uses just now: a node asks in
-// silence whether a client is there, and gives up who does not answer. One thread for all of them,
-// which works for each that was not used since it last looked.
+// Keepalive of idle connections: a node sends probes to silent clients, and gives up a client that
+// does not answer. One thread of the process does the work of all connections that no other thread
+// has used since its last round.
 //
-// Thread: any. There is a thread while there is a keepalive thread, and a keepalive thread while
-// there are connections that have one; it blocks all signals. In a forked process it does nothing,
-// and stays for ever.
+// Thread: any. The thread exists while connections hold it, and blocks all signals. In a forked
+// process it does nothing, and is never destroyed.
 #pragma once
 
 #include <chrono>
@@ -19,10 +18,10 @@
 
 namespace espalier::client {
 
-/// What can be kept.
+/// A connection to keep alive.
 class KeepaliveTarget {
  public:
-  /// Works for it, if nobody else has since the last time. Must not wait for anything.
+  /// Does its work, if no thread has done that since the last call. Must not wait.
   virtual void keep() = 0;
 
  protected:
@@ -31,11 +30,11 @@ class KeepaliveTarget {
 
 class KeepaliveThread {
  public:
-  /// Between two looks. Peers bear 500 ms without an acknowledgement; the first look that works for
-  /// somebody comes at most twice this time after he was used.
+  /// Interval between two rounds. Peers tolerate 500 ms without an acknowledgement; an idle
+  /// connection is served at most two intervals after its last use.
   static constexpr std::chrono::milliseconds kPause{100};
 
-  /// That of this process. Errors: throws std::system_error where there is no thread to be had.
+  /// The thread of this process. Errors: throws std::system_error if no thread can be created.
   static std::shared_ptr<KeepaliveThread> of_process();
 
   KeepaliveThread();
@@ -44,7 +43,8 @@ class KeepaliveThread {
   KeepaliveThread& operator=(const KeepaliveThread&) = delete;
 
   void add(KeepaliveTarget& target);
-  /// Once this has returned it is not worked for any more. Not to be called from keep().
+  /// When it returns, keep() of the target is not running and is not called any more. Must not be
+  /// called from keep().
   void remove(KeepaliveTarget& target);
 
  private:

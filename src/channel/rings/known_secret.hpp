@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a ClientSecret: a name, and the secret that proves it to nodes.
+// Implementation of ClientSecret: a name, and the secret that proves it to nodes.
 //
 // Thread: immutable; safe to read from any.
 #pragma once
@@ -15,18 +15,20 @@ namespace espalier::client {
 
 class KnownSecret {
  public:
-  /// As ClientSecret::make and ClientSecret::read_file; of a file, role and names do not matter.
+  /// As ClientSecret::make and ClientSecret::read_file; ignores roles and allowed names in the
+  /// file.
   static SecretResult<std::shared_ptr<const KnownSecret>> make(std::string name,
                                                                const crypto::SecretBytes& bytes);
   static SecretResult<std::shared_ptr<const KnownSecret>> read_file(const std::string& path);
 
-  /// That of the file which ESPALIER_SECRET_FILE names, as it is now; null: none is named.
+  /// The secret in the file that ESPALIER_SECRET_FILE names, read now; null: the variable is not
+  /// set.
   static SecretResult<std::shared_ptr<const KnownSecret>> of_process();
-  /// The one that was given, or else of_process(). Errors: besides, forked (it is a copy).
+  /// `given`, or of_process() if it is null. Errors: besides, forked (it is a copy).
   static SecretResult<std::shared_ptr<const KnownSecret>> or_of_process(
       std::shared_ptr<const KnownSecret> given);
 
-  /// What stands behind a handle; null: nothing.
+  /// The secret of a handle; null: none.
   static const std::shared_ptr<const KnownSecret>& of(const ClientSecret& secret) {
     return secret.known_;
   }
@@ -35,9 +37,9 @@ class KnownSecret {
   }
 
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// Requires: it is no copy.
+  /// Requires: it is not a copy.
   [[nodiscard]] const crypto::SecretBytes& bytes() const { return *bytes_; }
-  /// Whether another process made it, whose secrets are not there.
+  /// Whether this is a copy in a forked process, where secrets are not readable.
   [[nodiscard]] bool is_copy() const { return bytes_.is_copy(); }
 
  private:

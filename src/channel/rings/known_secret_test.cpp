@@ -30,7 +30,7 @@ class KnownSecretTest : public testing::Test {
     EXPECT_EQ(::chmod(path.c_str(), mode), 0);
     return path;
   }
-  /// Why a file is refused; its code has to be this.
+  /// The refusal of a file, whose code must be this one.
   std::string refusal(const std::string& path, Code code) {
     const auto read = ClientSecret::read_file(path);
     if (read) return "it is taken";

@@ -22,11 +22,11 @@ using fabric::QueuePair;
 
 constexpr std::uint64_t kProverNapNs = 10'000'000;
 constexpr std::uint64_t kProveAgainNs = 50'000'000;
-constexpr std::uint32_t kProofReceives = 2;  // a challenge, and what came of the proof
+constexpr std::uint32_t kProofReceives = 2;  // a challenge, and the result of the proof
 constexpr std::uint32_t kSends = 2;
 constexpr std::size_t kMessageBytesMax = 256;
 
-/// A pair and its queues, for as long as the exchange takes.
+/// A pair and its queues, for the duration of the exchange.
 class Exchange {
  public:
   Exchange(fabric::Endpoint& endpoint, const LinkProverOptions& options, std::uint64_t until_ns)
@@ -37,7 +37,7 @@ class Exchange {
   ~Exchange() {
     if (!pair_) return;
     pair_->close();
-    endpoint_.progress();  // so that the node hears of it
+    endpoint_.progress();  // sends the close
   }
   Exchange(const Exchange&) = delete;
   Exchange& operator=(const Exchange&) = delete;
@@ -76,7 +76,7 @@ class Exchange {
     return {};
   }
 
-  /// The next message of the node's, which must be a T. Errors: system, corrupt.
+  /// The node's next message, which must be a T. Errors: system, corrupt.
   template <class T>
   Result<T> receive(wire::ProofStep step) {
     while (!arrived_) {
@@ -150,7 +150,7 @@ Result<wire::LinkProvenHello> ProvenSession::sign(wire::LinkHello hello) {
 
 namespace {
 
-/// The whole exchange, once.
+/// One attempt at the whole exchange.
 Result<ProvenSession> prove_once(Exchange& exchange, const std::string& target,
                                  const KnownSecret& secret, const wire::LinkHello& hello) {
   auto key = crypto::Secret<crypto::SecretBytes>::make();
@@ -175,8 +175,7 @@ Result<ProvenSession> prove_once(Exchange& exchange, const std::string& target,
   return ProvenSession{proven->token, challenge->node_id, std::move(*key), 0};
 }
 
-// A node that has as many peers as it takes may have room soon: it refuses, or pushes out the one
-// that has been there longest.
+// A node with too many peers may have room soon: it refuses, or evicts the oldest peer.
 bool may_prove_again(const Error& error) {
   return may_pass(error) || (error.code == Code::system && error.detail == ECONNRESET);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's side of a proof (wire/link_proof.hpp): it shows that it knows a secret, sees that
-// the node does too, and has a session whose pairs it can ask for.
+// The client's side of mutual authentication over a fabric (wire/link_proof.hpp): proves knowledge
+// of a secret, checks the node's proof, and obtains a session for which it may open queue pairs.
 //
-// Thread: that of the endpoint; a ProvenSession's own lock is its owner's.
+// Thread: that of the endpoint; a ProvenSession's owner locks it.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,14 @@
 
 namespace espalier::client {
 
-/// A session that both sides have proven, and its key.
+/// A mutually authenticated session, and its key.
 struct ProvenSession {
   wire::LinkToken token{};
   std::uint64_t node_id = 0;
   crypto::Secret<crypto::SecretBytes> key;
-  std::uint32_t hellos = 0;  ///< that were signed
+  std::uint32_t hellos = 0;  ///< signed so far
 
-  /// A hello as the node wants it, which is good once. Errors: unsupported (no libcrypto).
+  /// Signs a hello, which is valid once. Errors: unsupported (no libcrypto).
   Result<wire::LinkProvenHello> sign(wire::LinkHello hello);
 };
 
@@ -34,13 +34,12 @@ struct LinkProverOptions {
   std::function<std::uint64_t()> now_ns;
 };
 
-/// Cost: three round trips; while the node has as many peers as it takes, another try now and then.
-/// `hello` has the sizes of the rings that will be asked for.
+/// Authenticates both sides. `hello` has the sizes of the rings that will be requested. Cost: three
+/// round trips; more tries while the node has too many peers.
 /// Errors: those of Endpoint::connect(); system (ECONNREFUSED, ETIMEDOUT; ECONNRESET: the node
-/// ended it, again and again; no memory may be locked),
-/// unsupported (no libcrypto), corrupt (what answers is no node), not_permitted (detail 5: the node
-/// does not know this name and secret; 6: it has not proven that it does), and why else the node
-/// refused.
+/// closed the exchange repeatedly; no memory may be locked), unsupported (no libcrypto), corrupt
+/// (the peer is not a node), not_permitted (detail 5: the node does not know this name and secret;
+/// 6: the node has not proven that it does), and the node's other reasons for refusal.
 Result<ProvenSession> prove_link(fabric::Endpoint& endpoint, const std::string& target,
                                  const KnownSecret& secret, const wire::LinkHello& hello,
                                  const LinkProverOptions& options);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node says when a queue pair is made, as a client reads it: the bytes are the node's.
+// Parses a node's welcome, which it sends when a queue pair is accepted. The bytes are foreign.
 //
 // Thread: any.
 #pragma once
@@ -16,14 +16,14 @@
 
 namespace espalier::client {
 
-/// Why a node refused, as it says; corrupt (detail 1): no code is such a number.
+/// The node's reason for refusal; corrupt (detail 1): not a code.
 inline Error refusal_of(std::uint32_t code, std::uint32_t detail) {
   const auto said = static_cast<Code>(code);
   if (static_cast<std::uint32_t>(said) != code) return {Code::corrupt, 0, 1};
   return {said, 0, detail};
 }
 
-/// Errors: corrupt (detail 1: what answers is no node), and why the node refused.
+/// Errors: corrupt (detail 1: the peer is not a node), and the node's reason for refusal.
 inline Result<wire::LinkWelcome> read_welcome(std::span<const std::byte> said) {
   wire::LinkWelcome welcome{};
   if (said.size() < sizeof welcome) return fail(Code::corrupt, 1);
@@ -33,9 +33,9 @@ inline Result<wire::LinkWelcome> read_welcome(std::span<const std::byte> said) {
   return welcome;
 }
 
-/// Why a pair was not connected: what the node said as it refused; system (ECONNREFUSED: nobody
-/// serves there, or `at_once`, before anything was sent; ETIMEDOUT: nobody answers).
-/// Requires: it has ended.
+/// Why a pair was not connected: the node's reason for refusal; system (ECONNREFUSED: no server
+/// there, or `at_once`: the pair failed before anything was sent; ETIMEDOUT: no answer). Requires:
+/// the pair has failed.
 inline Error why_not_connected(const fabric::QueuePair& pair, bool at_once = false) {
   wire::LinkWelcome said{};
   if (pair.peer_data().size() >= sizeof said) {
@@ -47,7 +47,7 @@ inline Error why_not_connected(const fabric::QueuePair& pair, bool at_once = fal
   return {Code::system, 0, static_cast<std::uint32_t>(silent ? ETIMEDOUT : ECONNREFUSED)};
 }
 
-/// Whether a node that refused for this may have room soon.
+/// Whether a node that refused for this reason may have room soon.
 inline bool may_pass(const Error& refusal) { return refusal.code == Code::too_many_participants; }
 
 }  // namespace espalier::client

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a node is: a UNIX socket of this machine, or an address of the fabric.
+// Addresses of nodes: a UNIX socket of this machine, or an address of the fabric.
 //
 //     unix:PATH        the node maps its memory into this process
 //     shm:PATH, roce://HOST[:PORT][/SERVICE], ...     see fabric/address.hpp
 //
-// Behind a fabric's address `?rings=send` has requests and answers travel as messages, which needs
-// no memory of either side to be written by the other; else they are written where they belong.
+// After a fabric's address `?rings=send` makes requests and answers travel as messages, so neither
+// side writes the other's memory; by default they are written into the peer's rings.
 //
 //     chain://ADDRESS,ADDRESS,...     the nodes of a chain, each by one of the above without a
 //                                     comma, of which the head answers (docs/chains.md)
@@ -37,22 +37,22 @@ struct OverFabric {
 };
 using OneAddress = std::variant<UnixPath, OverFabric>;
 class ChainNodes;  // channel/rings/chain_nodes.hpp
-/// Those of a chain. Only the head lets clients in.
+/// The addresses of a chain. Only the head accepts clients.
 struct ChainAddress {
   std::shared_ptr<ChainNodes> nodes;  ///< of all copies; never null
 };
 using NodeAddress = std::variant<UnixPath, OverFabric, ChainAddress>;
 
-/// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 for what is no address at all).
+/// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 if it is not an address at all).
 Result<NodeAddress> parse_node_address(std::string_view text);
 /// The same of a single node.
 Result<OneAddress> parse_one_address(std::string_view text);
 
-/// Whether the way to this node is no memory of this machine, so that others on it could read what
-/// travels.
+/// Whether the path to this node leaves this machine's memory, so that others could read the
+/// traffic.
 [[nodiscard]] bool is_far(const NodeAddress& address);
 
-/// Whether the way to this node is one of packets, so that switches can be on it.
+/// Whether the path to this node carries packets, so that it may contain switches.
 [[nodiscard]] bool sends_packets(const NodeAddress& address);
 
 /// The forms of addresses of nodes, for people.
@@ -62,7 +62,7 @@ inline constexpr std::string_view kNodeAddressForms =
     "ofi://PROVIDER/HOST[:PORT], or of a chain chain://ADDRESS,ADDRESS or "
     "chain://etcd://HOST:PORT,HOST:PORT/KEY";
 
-/// What was expected in place of an address that parse_node_address() refuses, in a sentence.
+/// A sentence on what was expected instead of an address that parse_node_address() refuses.
 [[nodiscard]] std::string explain_node_address(const Error& error);
 
 /// The user that ESPALIER_NODE_USER names, by name or number; nothing: it is not set, or there is
@@ -70,16 +70,17 @@ inline constexpr std::string_view kNodeAddressForms =
 [[nodiscard]] std::optional<std::uint32_t> node_user_of_process();
 
 struct ConnectOptions {
-  /// What both sides prove to know; null: the one of KnownSecret::of_process(), if there is one.
+  /// The secret for mutual authentication; null: that of KnownSecret::of_process(), if there is
+  /// one.
   std::shared_ptr<const KnownSecret> secret{};
-  /// By a path of this machine, a node that runs as this user, beside those of
-  /// base/trusted_server.hpp; nothing: as node_user_of_process() says.
+  /// For a path of this machine: a user as which the node may run, beside those of
+  /// base/trusted_server.hpp; nothing: that of node_user_of_process().
   std::optional<std::uint32_t> node_user{};
 };
-/// Of a chain, looks for the head for ten seconds at most, beginning with the node that accepted a
-/// client last while that connection lasts, else behind it.
-/// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process(); of a
-/// chain those of the last node that was asked, or no_chain, where etcd has named none.
+/// Connects to a node. For a chain, searches for its head for at most ten seconds, beginning with
+/// the node that accepted a client last while that connection lasts, else after it.
+/// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process(); for a
+/// chain those of the last node tried, or no_chain, where etcd has named none.
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
                                                    const ConnectOptions& options = {});
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's side of a proof (wire/link_proof.hpp), whatever carries its messages.
+// The client's side of mutual authentication (wire/link_proof.hpp), independent of the transport.
 //
 // Thread: any; no state.
 #pragma once
@@ -11,15 +11,16 @@
 
 namespace espalier::client {
 
-/// What a client says of a node that has not proven that it knows the secret.
+/// The error if the node has not proven that it knows the secret.
 [[nodiscard]] inline Error node_not_proven() { return {Code::not_permitted, 0, 6}; }
 
-/// Answers a challenge: this name's secret is known. Errors: unsupported (no libcrypto), system.
+/// Answers a challenge: proves knowledge of this name's secret. Errors: unsupported (no libcrypto),
+/// system.
 Result<wire::LinkProof> make_proof(const KnownSecret& secret, const wire::LinkChallenge& challenge,
                                    std::uint32_t client_pair);
 
-/// Whether the node knows the secret, too. Errors: not_permitted (detail 6: it does not; else why
-/// it refused), unsupported, and why else it refused.
+/// Checks that the node knows the secret, too. Errors: not_permitted (detail 6: it does not; else
+/// the node's reason for refusal), unsupported, and the node's other reasons for refusal.
 Result<void> check_node_proof(const KnownSecret& secret, const wire::LinkChallenge& challenge,
                               const wire::LinkProof& proof, const wire::LinkProven& proven);
 

@@ -10,14 +10,14 @@ namespace espalier::client {
 
 enum class Bug : std::uint8_t {
   none,
-  cut_not_collected_again,    // snapshots of several nodes are taken for one without asking again
-  hold_taken_for_granted,     // nodes that granted holds are not asked whether these stood
-  hold_version_not_asked,     // a hold that stood is believed, whatever version the node tells
-  holds_left_standing,        // holds are not ended where another node granted none
-  proof_nonce_repeated,       // a client draws no numbers of its own for its proofs
-  node_proof_not_checked,     // a client believes whoever says that it has proven itself
-  datagram_number_not_asked,  // an answer by a datagram is believed, whatever it answers
-  datagram_tag_not_asked,     // likewise, whoever has signed it
+  cut_not_collected_again,    // one collect is taken for a consistent cut of several nodes
+  hold_taken_for_granted,     // nodes are not asked whether their holds were kept
+  hold_version_not_asked,     // a kept hold is accepted with any version
+  holds_left_standing,        // holds are kept although another node granted none
+  proof_nonce_repeated,       // a client reuses nonces in its proofs
+  node_proof_not_checked,     // a client accepts a node without checking its proof
+  datagram_number_not_asked,  // a datagram with another request's number is accepted
+  datagram_tag_not_asked,     // a datagram with a wrong signature is accepted
 };
 
 using base::planted;

@@ -31,8 +31,8 @@ wire::OffloadId offload_of(Op op) {
   return wire::OffloadId::invalid;
 }
 
-// Whoever waits otherwise than in poll() hears of a lost connection all the same: the socket is
-// asked after so many looks in vain.
+// Callers that wait other than by poll() must detect a lost connection, too: after so many empty
+// polls the socket is checked.
 constexpr std::uint32_t kFruitlessMax = 4096;
 
 bool is_scan(Op op) { return op == Op::scan || op == Op::scan_reverse || op == Op::scan_floor; }
@@ -80,7 +80,7 @@ bool RemoteRequests::try_submit(std::span<const Request> requests, Handler& hand
 std::size_t RemoteRequests::poll() {
   const std::uint64_t before = completed_;
   while (advance() != 0 && completed_ == before) {
-    // With nothing in flight it is for room in the request ring, which other threads share.
+    // With nothing in flight it waits for room in the request ring, which other threads share.
     const bool there = busy_ != 0 ? rings_.wait() : pending() == 0 || rings_.wait_for_room();
     if (!there) lose_all();
   }
@@ -90,13 +90,13 @@ std::size_t RemoteRequests::poll() {
 std::size_t RemoteRequests::advance() {
   const std::uint64_t before = completed_;
   if (queued_ != 0 && !free_.empty()) send_more();
-  while (take_one() && busy_ != 0) {  // a look in vain may cost a system call
+  while (take_one() && busy_ != 0) {  // an empty poll may cost a system call
   }
   fruitless_ = completed_ == before ? fruitless_ + 1 : 0;
   const bool lost =
       rings_.lost() || (fruitless_ % kFruitlessMax == kFruitlessMax - 1 && rings_.ask_lost());
   if (lost) {
-    while (take_one()) {  // what came before the end
+    while (take_one()) {  // answers that arrived before the end
     }
     lose_all();
   }
@@ -119,7 +119,7 @@ void RemoteRequests::send_more() {
   if (busy_ == 0 && queued_ != 0 && rings_.lost()) lose_all();
 }
 
-// Sends the batch's next requests, as many as can be sent together. Returns false if none can be.
+// Sends the batch's next requests, as many as possible together. Returns false if none can be sent.
 bool RemoteRequests::send_some(Batch& batch) {
   if (const Code code = refuse(batch.requests.front(), batch.scope); code != Code::invalid) {
     Error error{code, 0, 0};
@@ -133,7 +133,7 @@ bool RemoteRequests::send_some(Batch& batch) {
     const std::uint32_t number = free_.back();
     try {
       if (!rings_.send(next, number)) return false;
-    } catch (const std::bad_alloc&) {  // it is long, alone, and nothing of it was sent
+    } catch (const std::bad_alloc&) {  // a long message, of which nothing was sent
       refuse_next(batch, {Code::out_of_memory, 0, 0});
       return true;
     }
@@ -155,7 +155,7 @@ void RemoteRequests::refuse_next(Batch& batch, const Error& error) {
   complete(request, *batch.handler, completion);
 }
 
-// What a message cannot even say is refused here; all else the node decides.
+// Refuses only what a message cannot express; the node decides all else.
 Code RemoteRequests::refuse(const Request& request, const Scope& scope) {
   const bool scans = is_scan(request.op);
   if ((request.key.empty() && !scans) || request.key.size() > scope.max_key_bytes ||
@@ -191,8 +191,8 @@ wire::CallMessage RemoteRequests::outgoing(const Request& request, const Scope& 
   return outgoing;
 }
 
-// Prepares the next few requests, and reserves lines for them together; or the next one alone,
-// where it is long. Requires: the next one is not to be refused.
+// Prepares the next few requests, and reserves slots for them together; a long one is sent alone.
+// Requires: the next one is not refused.
 void RemoteRequests::prepare(const Batch& batch) {
   prepared_.clear();
   std::uint64_t slots = 0;
@@ -206,7 +206,7 @@ void RemoteRequests::prepare(const Batch& batch) {
     slots += its;
     prepared_.push_back(next);
   }
-  // Where there is no room for all of them, each asks for its own until there is none.
+  // Without room for all, each reserves its own slots until there are none.
   if (prepared_.size() > 1) static_cast<void>(rings_.reserve(slots));
 }
 
@@ -216,11 +216,12 @@ bool RemoteRequests::take_one() {
   Incoming response;
   if (!rings_.receive(response)) return false;
   const std::uint32_t number = response.header.tag;
-  // Not of anything in flight: an answer to a cancel, or nonsense. Nobody waits for either.
+  // Not the tag of a request in flight: an answer to a cancel, or an invalid one. Neither is
+  // awaited.
   if (number >= places_.size() || places_[number].request == nullptr) return true;
   if (response.header.kind == static_cast<std::uint8_t>(wire::ResponseKind::chunk)) {
     Place& place = places_[number];
-    // There was no memory for a chunk: with what is missing, the scan ends.
+    // No memory for a chunk: the scan ends, since items are missing.
     place.no_memory |= response.refused;
     const bool more = !response.refused && take_items(place, response.payload);
     if (!more && !place.stopped) stop(place);
@@ -230,7 +231,7 @@ bool RemoteRequests::take_one() {
   return true;
 }
 
-// False: the handler wants no more.
+// False: the handler has cancelled the scan.
 bool RemoteRequests::take_items(Place& place, std::string_view payload) {
   while (!place.stopped) {
     items_.clear();
@@ -247,7 +248,7 @@ void RemoteRequests::stop(Place& place) {
   place.stopped = true;
   const wire::RequestMessage<session_calls::Cancel> cancel(
       {static_cast<std::uint32_t>(&place - places_.data())});
-  // Where it cannot be sent now, the scan runs to its end, and nobody hears of it.
+  // Without room for the cancel, the scan runs to its end.
   static_cast<void>(send_aside(cancel.get()));
 }
 
@@ -264,7 +265,7 @@ void RemoteRequests::finish(std::uint32_t number, const Incoming& response) {
   } else if (response.header.code != 0) {
     completion.error = error_of(response);
   } else if (is_scan(request.op)) {
-    static_cast<void>(take_items(place, response.payload));  // a scan that has ended needs no stop
+    static_cast<void>(take_items(place, response.payload));  // ended, and needs no cancel
     completion.items = place.items;
   } else {
     completion.version = response.header.version;
@@ -316,12 +317,12 @@ Result<Reply> RemoteRequests::call(const wire::CallMessage& request) {
   return std::move(*reply);
 }
 
-// Sends what is no request of a map's. Returns false if the connection is lost.
+// Sends a call. Returns false if the connection is lost.
 bool RemoteRequests::send_whole(const wire::CallMessage& request, std::uint32_t tag) {
   while (!rings_.send(request, tag)) {
     if (rings_.lost()) return false;
     rings_.ring();
-    // An answer that nobody waits for may be what takes the room.
+    // An answer that is not awaited may take up the room.
     if (!take_one() && !rings_.wait_for_room()) return false;
   }
   rings_.ring();
@@ -337,7 +338,7 @@ std::optional<Incoming> RemoteRequests::take_piece() {
   Incoming response;
   while (rings_.receive(response)) {
     if (response.header.tag != kBegunTag) continue;
-    // A piece that is missing cannot be told from one that was never sent.
+    // A dropped piece cannot be distinguished from one that was never sent.
     if (response.refused && !is_last(response)) rings_.lose();
     return response;
   }
@@ -359,7 +360,7 @@ Refusal RemoteRequests::refusal_of(const Incoming& piece) {
   Refusal refusal{error_of(piece), {}};
   try {
     refusal.words = wire::words_in(piece.payload);
-  } catch (const std::bad_alloc&) {  // the code says enough
+  } catch (const std::bad_alloc&) {  // the code suffices
   }
   return refusal;
 }
@@ -394,7 +395,7 @@ std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
   }
 }
 
-// Tags behind those of places.
+// Their tags follow those of places.
 bool RemoteRequests::send_alone(const wire::CallMessage& request, std::uint32_t ticket, bool more) {
   ESPALIER_ASSERT(pending() == 0);
   if (rings_.lost() || !rings_.send(request, first_alone() + ticket)) return false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests in flight through one lane: a fixed number of places, each with the request that it
-// waits for. A response finds its place by its tag.
+// Requests in flight through one lane: a fixed number of places, each with its request. A response
+// carries the number of its place as its tag.
 //
-// When the connection is lost, everything in flight completes with connection_lost, and nothing is
-// sent again: whether a write was done, nobody here can know.
+// When the connection is lost, all requests in flight complete with connection_lost, and none is
+// sent again: the client cannot know whether a write was done.
 //
 // Thread: one at a time.
 #pragma once
@@ -28,11 +28,11 @@ namespace espalier::client {
 using channel::Refusal;
 using channel::Reply;
 
-/// Takes a chunk of a streamed answer; false: no more is wanted. Its bytes, aligned to 8, are there
-/// until it returns.
+/// Takes a chunk of a streamed answer; false cancels the rest. The chunk's bytes, aligned to 8, are
+/// valid until it returns.
 using ChunkSink = std::function<bool(wire::ChunkKind kind, std::string_view payload)>;
 
-/// What a kind of object keeps with a lane, for the calls that use it.
+/// State that a kind of object keeps with a lane, for the calls that use it.
 class LanePart {
  public:
   virtual ~LanePart() = default;
@@ -41,14 +41,14 @@ class LanePart {
 class RemoteRequests {
  public:
   RemoteRequests(ThreadRings& rings, std::uint32_t in_flight);
-  /// Waits for what is in flight: its places are the lane's.
+  /// Waits for requests in flight: their tags belong to the lane.
   ~RemoteRequests();
   RemoteRequests(const RemoteRequests&) = delete;
   RemoteRequests& operator=(const RemoteRequests&) = delete;
 
-  /// Errors: std::bad_alloc, and none of them is taken.
+  /// Errors: std::bad_alloc, and then no request was accepted.
   void submit(std::span<const Request> requests, Handler& handler, const Scope& scope);
-  /// The same; false: there is no memory, and none of them is taken.
+  /// The same; false: there is no memory, and no request was accepted.
   [[nodiscard]] bool try_submit(std::span<const Request> requests, Handler& handler,
                                 const Scope& scope);
   /// As Pipeline::poll.
@@ -57,55 +57,55 @@ class RemoteRequests {
   std::size_t advance();
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued_ + busy_; }
-  /// Since it was made.
+  /// Requests completed so far.
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
 
-  /// Sends a message that is no request of a map's, and waits for its answer.
-  /// Errors: connection_lost, and what the node answers; std::bad_alloc, before anything is sent of
-  /// a long message, or when the node has done what it asks. Requires: nothing is pending.
+  /// Sends a call and waits for its answer. Not for requests of pipelines.
+  /// Errors: connection_lost, and those in the node's answer; std::bad_alloc, before a long message
+  /// is sent, or after the node has executed the call. Requires: nothing is pending.
   Result<Reply> call(const wire::CallMessage& request);
-  /// The same, of an offload that streams its answer, or says in words what was wrong. Where the
-  /// sink wants no more, the node is told, and its answer waited for.
+  /// The same for an offload that streams its answer, or reports errors with text. If the sink
+  /// returns false, cancels the rest and waits for the end of the answer.
   std::expected<Reply, Refusal> ask(const wire::CallMessage& request, const ChunkSink& sink = {});
 
-  // The same piece by piece. Nothing else may be in flight.
+  // The same in steps. Nothing else may be in flight.
   /// Sends a message. False: the connection is lost.
   bool begin(const wire::CallMessage& request);
   /// Waits for the whole answer, as ask() does.
   std::expected<Reply, Refusal> await(const ChunkSink& sink = {});
-  /// The next piece of its answer, if one has come; there until the next call.
+  /// The next piece of the answer, if one has arrived; valid until the next call.
   std::optional<Incoming> take_piece();
-  /// Waits until take_piece() may bring one, or until about this moment of the monotonic clock.
-  /// False: the connection is lost.
+  /// Blocks until take_piece() may return one, or until `until_ns` of the monotonic clock. False:
+  /// the connection is lost.
   bool wait_piece(std::uint64_t until_ns) { return rings_.wait(until_ns); }
-  /// Tells the node that no more is wanted; the last piece is still to come. False: it cannot be
-  /// sent now, and everything comes.
+  /// Cancels the rest of the answer; its last piece still arrives. False: no room for the cancel
+  /// now, and the whole answer arrives.
   bool cancel_begun();
-  /// Sends a message besides, whose answer nobody wants. False: it cannot be sent now.
+  /// Sends another message, whose answer is discarded. False: there is no room now.
   bool send_aside(const wire::CallMessage& request);
   [[nodiscard]] static bool is_last(const Incoming& piece) {
     return piece.header.kind != static_cast<std::uint8_t>(wire::ResponseKind::chunk);
   }
-  /// Why it was refused. Requires: it is the last piece, of a code other than 0.
+  /// The error of an answer. Requires: its last piece, with a code other than 0.
   [[nodiscard]] static Refusal refusal_of(const Incoming& piece);
 
-  // The same without waiting. Several may be in flight, but nothing else meanwhile.
-  /// An answer to one of them.
+  // The same without waiting. Several such calls may be in flight, but nothing else meanwhile.
+  /// An answer to such a call.
   struct Answered {
     std::uint32_t ticket;
     Result<Reply> reply;
   };
-  /// Sends one; `ticket` tells its answer from those of others. False: there is no room now, or the
-  /// connection is lost. `more`: the node need not hear of it before ring_alone().
+  /// Sends a call; its answer carries `ticket`. False: there is no room now, or the connection is
+  /// lost. `more`: the doorbell may wait for ring_alone().
   bool send_alone(const wire::CallMessage& request, std::uint32_t ticket, bool more = false);
   void ring_alone() { rings_.ring(); }
-  /// Takes the next answer, if one has come.
+  /// Takes the next answer, if one has arrived.
   std::optional<Answered> take_alone();
-  /// The same as it lies, until anything else is taken; its tag is the ticket.
+  /// The same without a copy: valid until the next one is taken; its tag is the ticket.
   std::optional<Incoming> take_alone_in_place();
-  /// Sleeps until take_alone() may bring one. False: the connection is lost.
+  /// Blocks until take_alone() may return an answer. False: the connection is lost.
   bool wait_alone() { return rings_.wait(); }
-  /// It may be long until anything is called again: what the node is owed goes now.
+  /// Call when no call may follow for long: flushes pending ACKs.
   void rest() { rings_.enter_idle(); }
 
  private:
@@ -117,14 +117,14 @@ class RemoteRequests {
   struct Place {
     const Request* request = nullptr;
     Handler* handler = nullptr;
-    bool stopped = false;    // a scan whose handler wants no more
-    bool no_memory = false;  // for something that has come of it
+    bool stopped = false;    // a scan that its handler has cancelled
+    bool no_memory = false;  // for a part of its answer
     std::uint64_t items = 0;
   };
 
   bool send_whole(const wire::CallMessage& request, std::uint32_t tag);
-  // A lane goes from one pipeline to the next, of another size, with answers to cancels still to
-  // come: so their tag, and that of an answer taken piece by piece, are no place's of any.
+  // Tags beyond any pipeline's places: a lane passes to pipelines of other sizes while answers to
+  // cancels may still arrive.
   static constexpr std::uint32_t kAsideTag = 0xffff'ffff;
   static constexpr std::uint32_t kBegunTag = kAsideTag - 1;
   [[nodiscard]] std::uint32_t first_alone() const {
@@ -147,14 +147,14 @@ class RemoteRequests {
   std::vector<Place> places_;
   std::vector<std::uint32_t> free_;
   std::deque<Batch> batches_;
-  std::vector<wire::CallMessage> prepared_;  // that are to be sent together
+  std::vector<wire::CallMessage> prepared_;  // to be sent together
   std::size_t queued_ = 0;
   std::size_t busy_ = 0;
   std::uint64_t completed_ = 0;
-  std::uint32_t fruitless_ = 0;  // looks in a row that found no answer
+  std::uint32_t fruitless_ = 0;  // consecutive polls without an answer
   static constexpr std::size_t kItemsTogether = 256;
   std::vector<Item> items_;      // of the response in hand
-  bool answer_refused_ = false;  // there was no memory for that which await() waited for
+  bool answer_refused_ = false;  // no memory for the answer that await() waited for
 };
 
 }  // namespace espalier::client

@@ -31,7 +31,7 @@ Result<std::unique_ptr<ThreadRings>> RemoteSessions::open_lane() {
     free_rings_.pop_back();
     return rings;
   }
-  // One that has to be driven is driven by one thread: others have their own.
+  // A connection that needs make_progress() serves one thread: other threads get their own.
   if (connection_ && !connection_->lost() && !connection_->needs_progress()) {
     if (auto rings = ThreadRings::open(connection_)) return rings;
   }
@@ -59,13 +59,13 @@ Result<std::shared_ptr<RemoteSession>> RemoteSessions::acquire() {
   if (!rings) return std::unexpected(rings.error());
   try {
     return base::make_shared_until_fork<RemoteSession>(std::move(*rings));
-  } catch (...) {  // no memory: the lane stays for another try, unless it went with the session
+  } catch (...) {  // no memory: keep the lane, unless the session took it
     if (*rings) release(std::move(*rings));
     throw;
   }
 }
 
-// What cannot be kept for want of memory is lost to its connection, as of clients that come and go.
+// Without memory to keep a session, its lane is lost to its connection.
 void RemoteSessions::release(std::shared_ptr<RemoteSession> session) noexcept {
   const std::lock_guard lock(mutex_);
   session->busy = false;
@@ -81,8 +81,8 @@ void RemoteSessions::release(std::unique_ptr<ThreadRings> rings) noexcept {
   }
 }
 
-// Other threads keep what they have of it until they use another store, or end; its connections are
-// over all the same.
+// Other threads keep their sessions until they use another store, or end; but the connections are
+// closed.
 void RemoteSessions::close() {
   {
     const std::lock_guard lock(mutex_);
@@ -107,8 +107,8 @@ std::expected<channel::Answer, Refusal> RemoteSessions::ask(
   return channel::Answer{*std::move(reply), (*session)->rings->connection().node_id()};
 }
 
-// What is thrown once the request was sent comes of an answer without an error: one with an error
-// is told without memory.
+// An exception after the request was sent implies an answer without an error: an error needs no
+// memory to report.
 std::expected<void, Refusal> RemoteSessions::make(const wire::CallMessage& request,
                                                   const wire::CallMessage& undo,
                                                   const channel::TakeAnswer& take) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections of one store to a node: every call is a message through a lane that the thread keeps.
+// The channel of one store to a node: each call is a message through a lane that the thread keeps.
 //
-// A connection that is lost stays lost: what was in flight on it fails with connection_lost. The
-// next call connects again, and another node may have come. Reads and writes alike are never sent
-// twice.
+// A lost connection stays lost: requests in flight fail with connection_lost. The next call
+// connects again, perhaps to another node. Neither reads nor writes are ever sent twice.
 //
 // Thread: any.
 #pragma once
@@ -27,21 +26,21 @@
 
 namespace espalier::client {
 
-/// A lane, and the requests of the calls that use it one at a time.
+/// A lane, and the requests of the calls that use it, one at a time.
 struct RemoteSession {
   explicit RemoteSession(std::unique_ptr<ThreadRings> lane_in)
       : rings(std::move(lane_in)), requests(*rings, 1) {}
   std::unique_ptr<ThreadRings> rings;
   RemoteRequests requests;
-  base::TypedSlots<LanePart> parts;  // what kinds of objects keep with it
+  base::TypedSlots<LanePart> parts;  // state of kinds of objects
   bool busy = false;
-  bool spoiled = false;  // an answer may still come that nobody waits for: not to be used again
+  bool spoiled = false;  // an unawaited answer may still arrive: do not reuse
 };
 
-/// What one-sided reads of a store took. Thread: any.
+/// Counts the traffic of a store's one-sided reads. Thread: any.
 class ReadTraffic {
  public:
-  /// Adds what came since the counts were `before`.
+  /// Adds the difference between two counts.
   void add(const tree::WalkTraffic& before, const tree::WalkTraffic& now) {
     round_trips_.fetch_add(now.round_trips - before.round_trips, std::memory_order_relaxed);
     bytes_.fetch_add(now.bytes - before.bytes, std::memory_order_relaxed);
@@ -63,8 +62,8 @@ class ReadTraffic {
   std::atomic<std::uint64_t> reads_{0};
 };
 
-/// Sessions of one store: connects when one is needed and there is none. Copies that fork() makes
-/// of them, and of what they hand out, are left as they are: make_shared_until_fork() makes all.
+/// Sessions of one store; connects on demand. Copies in forked processes are left untouched: all
+/// objects are made by make_shared_until_fork().
 class RemoteSessions final : public channel::Channel,
                              public std::enable_shared_from_this<RemoteSessions> {
  public:
@@ -77,11 +76,11 @@ class RemoteSessions final : public channel::Channel,
   }
 
   [[nodiscard]] bool is_far() const { return client::is_far(address_); }
-  /// Whether its maps are read by READs, and not by asking the node.
+  /// Whether its maps are read by one-sided READs instead of calls.
   [[nodiscard]] bool reads_alone() const {
     return access_ == Access::one_sided || access_ == Access::in_network;
   }
-  /// Whether gets of its maps are asked for by datagrams.
+  /// Whether gets of its maps are sent as datagrams.
   [[nodiscard]] bool asks_by_datagrams() const { return access_ == Access::datagram; }
   [[nodiscard]] const WalkOptions& walks() const { return walks_; }
   [[nodiscard]] ReadTraffic& traffic() { return traffic_; }
@@ -91,18 +90,18 @@ class RemoteSessions final : public channel::Channel,
   std::expected<void, Refusal> make(const wire::CallMessage& request, const wire::CallMessage& undo,
                                     const channel::TakeAnswer& take) override;
 
-  /// Many requests in flight, of an object that `node` numbered.
-  /// Errors: as connect_to(); not_found (another node has come).
+  /// A pipeline of requests on an object, whose id `node` assigned. Errors: as connect_to();
+  /// not_found (another node answers).
   Result<std::unique_ptr<PipelineImpl>> open_pipeline(const Scope& scope, channel::NodeNumber node,
                                                       std::uint32_t in_flight);
 
   /// Errors: as connect_to().
   Result<std::shared_ptr<RemoteSession>> acquire();
   void release(std::shared_ptr<RemoteSession> session) noexcept;
-  /// A lane that nobody else uses, for a pipeline. Errors: the same.
+  /// A lane of the caller's own, for a pipeline. Errors: the same.
   Result<std::unique_ptr<ThreadRings>> open_lane();
   void release(std::unique_ptr<ThreadRings> rings) noexcept;
-  /// Ends all connections: threads that used them may keep their sessions for long.
+  /// Closes all connections, since threads that used them may keep their sessions for long.
   void close();
   [[nodiscard]] bool closed() const { return closed_.load(std::memory_order_relaxed); }
 
@@ -112,24 +111,24 @@ class RemoteSessions final : public channel::Channel,
   const ConnectOptions connecting_;
   const WalkOptions walks_;
   ReadTraffic traffic_;
-  std::mutex mutex_;                            // guards all below
-  std::shared_ptr<NodeConnection> connection_;  // the newest one; more lanes than it has: another
-  std::vector<std::weak_ptr<NodeConnection>> all_;  // those that anybody still keeps
+  std::mutex mutex_;                                // guards all below
+  std::shared_ptr<NodeConnection> connection_;      // the newest, replaced once its lanes are taken
+  std::vector<std::weak_ptr<NodeConnection>> all_;  // those still in use
   std::vector<std::shared_ptr<RemoteSession>> free_;
   std::vector<std::unique_ptr<ThreadRings>> free_rings_;
   std::atomic<bool> closed_{false};
 };
 
-/// A session for the duration of one call: the thread's own, or another if that is in use.
+/// A session for the duration of one call: the thread's own, or another one if that is in use.
 class RemoteLease {
  public:
   static Result<RemoteLease> take(const std::shared_ptr<RemoteSessions>& sessions) {
     return take(*sessions);
   }
   static Result<RemoteLease> take(RemoteSessions& sessions);
-  /// One that leads to this node. Errors: besides, not_found (another has come).
+  /// The same, for a session with this node. Errors: besides, not_found (another node answers).
   static Result<RemoteLease> take_at(RemoteSessions& sessions, channel::NodeNumber node);
-  /// The thread's own, where it has one that nothing uses: it opens none, and asks nobody.
+  /// The thread's own session, if it has an unused one: opens nothing, and sends nothing.
   static std::optional<RemoteLease> take_idle(RemoteSessions& sessions) noexcept;
   RemoteLease(RemoteLease&& other) noexcept = default;
   RemoteLease& operator=(RemoteLease&&) = delete;
@@ -141,7 +140,7 @@ class RemoteLease {
   RemoteLease(std::shared_ptr<RemoteSession> session, std::shared_ptr<RemoteSessions> extra)
       : session_(std::move(session)), extra_(std::move(extra)) {}
   std::shared_ptr<RemoteSession> session_;
-  std::shared_ptr<RemoteSessions> extra_;  // where to return one that is not the thread's own
+  std::shared_ptr<RemoteSessions> extra_;  // where to return a session that is not the thread's own
 };
 
 }  // namespace espalier::client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's end of rings, against a node that does what a test wants.
+// The client's end of rings, against a scripted node.
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,7 +15,7 @@ namespace {
 constexpr wire::ConnectionLayout kRings{64, 64, 2};
 constexpr Scope kScope{1, 460, 0};
 
-/// What each request was answered, by its tag.
+/// The answer of each request, by its tag.
 struct Answers final : Handler {
   void done(const Completion& completion) override {
     codes[completion.tag] = completion.error.code;
@@ -46,7 +46,7 @@ class RemoteTest : public testing::Test {
     request.tag = tag;
     return request;
   }
-  /// Sends until there is no room; the node never reads.
+  /// Sends until there is no room; the node does not read.
   static void fill_request_ring(ThreadRings& rings) {
     while (rings.send(kNoop, 0)) {
     }
@@ -70,7 +70,7 @@ TEST_F(RemoteTest, AnswersFindTheirRequestsInWhateverOrder) {
   node_.answer(tags[0], "first");
   while (requests.poll() != 1) {
   }
-  node_.answer(tags[0], "again");  // it was answered
+  node_.answer(tags[0], "again");  // a duplicate answer
   node_.answer(tags[1], std::string(3000, 'x'));
   requests.drain();
   EXPECT_EQ(answers.values[10], "first");
@@ -91,7 +91,7 @@ TEST_F(RemoteTest, AdvanceTakesWhatIsThereAndWaitsForNothing) {
   node_.answer(header.tag, "first");
   EXPECT_EQ(requests.advance(), 1u);
   EXPECT_EQ(answers.values[1], "first");
-  EXPECT_EQ(requests.advance(), 1u);  // which sends the other
+  EXPECT_EQ(requests.advance(), 1u);  // sends the other
   ASSERT_TRUE(node_.take_request(header));
   node_.answer(header.tag, "second");
   EXPECT_EQ(requests.advance(), 0u);
@@ -136,7 +136,7 @@ TEST_F(RemoteTest, AnAnswerThatCameBeforeTheNodeWasLostIsTaken) {
   EXPECT_EQ(answers.codes[2], Code::connection_lost);
 }
 
-// Others of the process have filled the request ring, and nobody will ever read it.
+// Other threads of the process have filled the request ring, and the node never reads it.
 TEST_F(RemoteTest, WhoWaitsForRoomFindsThatTheNodeIsLost) {
   const auto rings = open_lane();
   const auto other = open_lane();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what a node answers before it is gone: every request completes once, and
-// nothing outside of the answers is read.
+// Arbitrary bytes as the answers of a node that then disappears: every request completes once, and
+// nothing outside the answers is read.
 //
-// Input: the lines of the response ring, 60 bytes each.
+// Input: the slots of the response ring, 60 bytes each.
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ namespace {
 
 using base::want;
 
-/// Looks at every byte that it is given, and counts completions.
+/// Reads every byte that it is given, and counts completions.
 struct Reader final : Handler {
   void done(const Completion& completion) override {
     want(completion.tag < completions.size(), "a completion of nothing");
@@ -62,7 +62,7 @@ void run(const std::uint8_t* data, std::size_t size) {
   Reader reader;
   reader.completions.resize(asked.size());
   requests.submit(asked, reader, {1, 460, 0});
-  // As much as the ring holds: nobody reads meanwhile.
+  // At most what the ring holds, since it is not read meanwhile.
   for (std::uint64_t slot = 0; size != 0 && slot < kRings.response_slots; ++slot) {
     const std::size_t now = std::min<std::size_t>(size, wire::kRingSlotPayload);
     std::memcpy(node.responses().slot(slot) + sizeof(std::uint32_t), data, now);

@@ -29,7 +29,7 @@ Result<void> send_packet(const memory::Descriptor& socket, const T& packet) {
   return memory::send_packet(socket.number(), std::as_bytes(std::span(&packet, 1)));
 }
 
-/// Errors: system (ETIMEDOUT: the node says nothing), connection_lost (it hung up).
+/// Errors: system (ETIMEDOUT: no message arrived), connection_lost (the node closed the socket).
 Result<std::size_t> receive_in_time(const memory::Descriptor& socket, std::span<std::byte> packet,
                                     std::span<memory::Descriptor> descriptors = {}) {
   const auto got = memory::receive_packet(socket.number(), packet, descriptors);
@@ -38,8 +38,8 @@ Result<std::size_t> receive_in_time(const memory::Descriptor& socket, std::span<
   return got;
 }
 
-/// The node's next message of a proof, or why there is none. Errors: not_permitted (detail 6: it is
-/// a node that asks for no proof, and has none to give), corrupt, those of receive_in_time().
+/// The node's next message of a proof. Errors: the node's refusal, not_permitted (detail 6: the
+/// node asks for no proof, and has none to give), corrupt, those of receive_in_time().
 template <class T>
 Result<T> receive_step(const memory::Descriptor& socket, wire::ProofStep step) {
   std::array<std::byte, std::max(sizeof(T), sizeof(wire::Welcome)) + 1> bytes{};
@@ -84,8 +84,9 @@ Result<void> RingConnection::connect(const std::string& path,
   return base::check_server(socket_.number(), path, options.server_user);
 }
 
-// What passes for the node may pass all of it on to the node itself. The node would then see that
-// process's user, which its challenge tells; and with any other challenge the proof is none.
+// Relay attack: a process that poses as the node could forward all of this to the node. But the
+// challenge names the user that the node sees, which would be that process's; and the proof is
+// invalid for any other challenge.
 Result<void> RingConnection::prove(const KnownSecret& secret) {
   wire::ProofAsk ask{};
   ask.magic = wire::kProofMagic;
@@ -174,7 +175,7 @@ void RingConnection::ring(std::uint64_t tail) {
   base::frequent_barrier(asymmetric_);
   if (base::load_shared<std::uint32_t>(worker_sleeps_) == 0) return;
   const auto byte = wire::SocketByte::wake;
-  // Where the socket has no room, there are bytes enough in it.
+  // If the socket's buffer is full, the node has enough bytes to wake for.
   if (::send(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 &&
       errno != EAGAIN && errno != EINTR) {
     lose();
@@ -186,7 +187,7 @@ void RingConnection::fall_asleep(std::uint32_t ring, const rings::SlotReader& re
   std::byte* const word = sleeping_word(ring);
   base::store_shared(word, std::uint32_t{1}, std::memory_order_seq_cst);
   base::rare_barrier(asymmetric_);
-  // The node takes our barrier for one that makes it pass one too.
+  // The node assumes that a barrier of this process also acts as one for the node.
   if (node_asymmetric_ && !asymmetric_) {
     longest_ns = std::min<std::uint64_t>(longest_ns, 1'000'000);
   }
@@ -204,7 +205,7 @@ bool RingConnection::ask_lost() {
   char byte = 0;
   const ssize_t got = ::recv(socket_.number(), &byte, sizeof byte, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR)) return false;
-  // The end, or the node's word that it comes.
+  // End of the stream, or the node's message that it closes.
   lose();
   return true;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection to a node on this machine: its memory, which both map, and a socket.
+// A connection to a node on this machine: shared memory that both map, and a UNIX socket.
 //
 // Thread: any.
 #pragma once
@@ -18,20 +18,21 @@
 namespace espalier::client {
 
 struct RingConnectionOptions {
-  /// As who the node may run beside this user and root (base/trusted_server.hpp).
+  /// A user as which the node may run, beside this user and root (base/trusted_server.hpp).
   std::optional<std::uint32_t> server_user{};
-  /// What both sides prove to know; null: neither proves anything.
+  /// The secret for mutual authentication; null: none.
   std::shared_ptr<const KnownSecret> secret{};
-  std::uint32_t timeout_ms = 10'000;  ///< of the node's answers, until there is a connection
+  std::uint32_t timeout_ms = 10'000;  ///< for each answer of the node while connecting
 };
 
 class RingConnection final : public NodeConnection {
  public:
-  /// Connects to the node at this UNIX socket, which runs as this user or root, as `server_user`,
-  /// or where nobody else could (base/trusted_server.hpp). Errors: not_permitted (detail 7: that it
-  /// does not; 5, 6: one side does not know the secret), system (detail: errno; nobody listens, or
-  /// not for us), connection_lost (it ended the connection before it was one), corrupt (what
-  /// listens is no node), and why the node refused: unsupported, too_many_participants.
+  /// Connects to the node at this UNIX socket. The node must run as this user, as root or as
+  /// `server_user`, or at a path where no other user could have bound the socket
+  /// (base/trusted_server.hpp). Errors: not_permitted (detail 7: it does not; 5, 6: one side does
+  /// not know the secret), system (detail: errno; no process listens, or access is denied),
+  /// connection_lost (the node closed the socket during the handshake), corrupt (the listener is
+  /// not a node), and the node's reason for refusal: unsupported, too_many_participants.
   static Result<std::shared_ptr<RingConnection>> open(const std::string& path,
                                                       const RingConnectionOptions& options = {});
 
@@ -59,7 +60,7 @@ class RingConnection final : public NodeConnection {
   std::byte* doorbell_ = nullptr;
   const std::byte* worker_sleeps_ = nullptr;
   bool node_asymmetric_ = false;
-  bool asymmetric_ = false;  // and so are we
+  bool asymmetric_ = false;  // so is this process
 };
 
 }  // namespace espalier::client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline of requests through a lane of its own, which goes back when it ends.
+// A pipeline of requests through a lane of its own, which it returns at the end.
 //
 // Thread: one at a time.
 #pragma once

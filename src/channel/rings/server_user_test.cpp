@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Another user who listens where a client looks for its node: the client says nothing to that
-// process, unless it was told to expect that user.
+// A process of another user listens where a client expects its node: the client sends nothing to
+// it, unless the options name that user.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr std::uint32_t kStranger = 65534;
 enum Heard : int { nothing = 10, something = 11, no_socket = 12 };
 
-/// Listens at a path as another user, takes one connection, and tells what came by it.
+/// Listens at a path as another user, accepts one connection, and reports what arrived.
 int listen_as_stranger(const std::string& path, int ready) {
   if (::setgid(kStranger) != 0 || ::setuid(kStranger) != 0) return no_socket;
   const auto address = base::UnixAddress::file(path);
@@ -47,7 +47,7 @@ class ServerUser : public ::testing::TestWithParam<const char*> {
   }
   void TearDown() override { ::unsetenv("ESPALIER_NODE_USER"); }
 
-  /// Runs the stranger beside what a client does; returns what it has heard.
+  /// Runs the listener of the other user beside a client; returns what the listener received.
   template <class Client>
   int heard_of(const Client& client) {
     const std::string path = folder_ / "s";
@@ -78,7 +78,7 @@ TEST_P(ServerUser, AStrangerHearsNothing) {
 }
 
 TEST_P(ServerUser, OneThatIsExpectedHearsAHello) {
-  // Over memif the one that listens speaks first.
+  // Over memif the listener sends first.
   if (GetParam() == std::string_view("roce+memif:")) return;
   const auto connects = [](const StoreOptions& options) {
     return [options](const std::string& address) {
@@ -100,7 +100,7 @@ TEST_P(ServerUser, OneThatIsExpectedHearsAHello) {
 TEST_P(ServerUser, AFolderOfItsOwnProvesThatItIsMeant) {
   ASSERT_EQ(::chmod(folder_.path().c_str(), 0755), 0);
   ASSERT_EQ(::chown(folder_.path().c_str(), kStranger, kStranger), 0);
-  // Below /tmp the folder could have been anybody's idea, so it proves nothing.
+  // Any user could have made the folder below /tmp, so its owner proves nothing.
   EXPECT_EQ(heard_of([](const std::string& address) {
               EXPECT_EQ(Store::connect(address).error(), (Error{Code::not_permitted, 0, 7}));
             }),

@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint32_t kSidePosts = 1024;  // and not ended
+constexpr std::uint32_t kSidePosts = 1024;  // and not completed
 constexpr std::uint64_t kSideNapNs = 10'000'000;
 
 }  // namespace
@@ -26,8 +26,8 @@ SideLink::~SideLink() {
   if (!pair_) return;
   pair_->close();
   try {
-    endpoint_->progress();           // so that the node hears of it
-  } catch (const std::bad_alloc&) {  // then it finds out
+    endpoint_->progress();           // sends the close
+  } catch (const std::bad_alloc&) {  // the node detects it by timeout
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue pair by which one thread READs a node's memory, or WRITEs and adds to what the node gave
-// it for that: beside that of its rings, at an endpoint of its own, so that what is refused ends
-// nothing else and nobody waits for a lock.
+// A queue pair by which one thread READs a node's memory, or WRITEs and adds to memory that the
+// node offers for that. It is separate from the pair of the rings and has its own endpoint, so a
+// refused access breaks nothing else, and no thread waits for a lock.
 //
 // Thread: one at a time.
 #pragma once
@@ -27,21 +27,21 @@ struct SideLinkTimes {
 
 class SideLink {
  public:
-  /// Connects for the session that the hello names. Requires: its way is reads or writes.
-  /// Errors: those of fabric::open_for_connecting; system (ECONNREFUSED, ETIMEDOUT),
-  /// corrupt (what answers is no node), and why the node refused: unsupported (it does not offer
-  /// that), not_found (no such session), too_many_participants.
-  /// `hello`: a wire::LinkHello, or a LinkProvenHello.
+  /// Connects for the session that the hello names. `hello`: a wire::LinkHello, or a
+  /// LinkProvenHello. Requires: its way is reads or writes.
+  /// Errors: those of fabric::open_for_connecting; system (ECONNREFUSED, ETIMEDOUT), corrupt (the
+  /// peer is not a node), and the node's reason for refusal: unsupported (it does not offer that),
+  /// not_found (no such session), too_many_participants.
   static Result<std::unique_ptr<SideLink>> open(const fabric::FabricAddress& address,
                                                 std::span<const std::byte> hello,
                                                 const SideLinkTimes& times);
-  /// The same through an endpoint that is there.
+  /// The same through an existing endpoint.
   static Result<std::unique_ptr<SideLink>> open(fabric::Connecting way,
                                                 std::span<const std::byte> hello,
                                                 const SideLinkTimes& times);
-  /// Begins to connect through an endpoint that is there, and waits for nothing: the pair's state
-  /// tells how that goes, and what answers is taken for the node. `pair_timeout_ns`: of the pair.
-  /// Errors: those of Endpoint::connect().
+  /// Begins to connect through an existing endpoint, and returns without waiting: the pair's state
+  /// shows the progress. Does not check the peer's welcome. `pair_timeout_ns`: of the pair. Errors:
+  /// those of Endpoint::connect().
   static Result<std::unique_ptr<SideLink>> begin(
       fabric::Connecting way, std::span<const std::byte> hello,
       std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns);
@@ -52,7 +52,7 @@ class SideLink {
   [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
   [[nodiscard]] fabric::QueuePair& pair() { return *pair_; }
   [[nodiscard]] fabric::CompletionQueue& completions() { return completions_; }
-  /// What one packet carries, of transports that send packets.
+  /// Payload bytes of one packet, for transports that send packets.
   [[nodiscard]] std::uint32_t mtu_bytes() const { return mtu_bytes_; }
 
  private:

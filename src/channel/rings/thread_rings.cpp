@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint32_t kSpins = 4096;  // about 100 us of pauses
 constexpr std::uint64_t kSpinNs = 100'000;
 constexpr std::uint64_t kFirstSleepNs = 1'000'000;
-constexpr std::uint64_t kLongestSleepNs = 50'000'000;  // a lost node is found after so long
+constexpr std::uint64_t kLongestSleepNs = 50'000'000;  // bounds the time to detect a lost node
 
 }  // namespace
 
@@ -106,7 +106,7 @@ bool ThreadRings::send_rest() {
   return true;
 }
 
-// The node reads requests only from those who take its answers, so these are taken meanwhile.
+// Receives responses meanwhile: the node reads requests only of clients that take its answers.
 bool ThreadRings::send_long(wire::RequestHeader header, const wire::CallMessage& request) {
   const std::vector<std::byte> message =
       base::joined(base::bytes_of(header),
@@ -126,7 +126,7 @@ bool ThreadRings::send_long(wire::RequestHeader header, const wire::CallMessage&
       if (!keep_for_later(response)) return false;
     } else if (++spins % kSpins == 0) {
       if (connection_->ask_lost()) return false;
-      connection_->ring(stream.slot());  // should it have gone to sleep
+      connection_->ring(stream.slot());  // in case the node sleeps
       connection_->fall_asleep(ring_, responses_.slots(), kFirstSleepNs);
     } else {
       base::spin_pause();
@@ -137,7 +137,8 @@ bool ThreadRings::send_long(wire::RequestHeader header, const wire::CallMessage&
   return true;
 }
 
-// Half of a long message is sent, and the answer cannot be kept: then nothing more can come.
+// Without memory the connection is lost: a long message is half sent, and the answer cannot be
+// kept.
 bool ThreadRings::keep_for_later(rings::MessageBuffer& response) {
   try {
     deferred_.push_back(std::move(response));
@@ -148,8 +149,8 @@ bool ThreadRings::keep_for_later(rings::MessageBuffer& response) {
   }
 }
 
-// A ring that cannot be read any further belongs to a connection that is lost. An answer for which
-// there is no memory becomes one that says so.
+// If a ring cannot be read any further, the connection is lost. An answer for which there is no
+// memory becomes an error.
 bool ThreadRings::take(rings::MessageBuffer& into) {
   if (broken_) return false;
   if (progresses_ && !responses_.ready()) connection_->make_progress();
@@ -160,7 +161,7 @@ bool ThreadRings::take(rings::MessageBuffer& into) {
   }
   if (taken == rings::Taken::refused) {
     auto header = base::load_plain<wire::ResponseHeader>(into.data());
-    header.bytes = 0;  // so long is no answer of a node
+    header.bytes = 0;  // a node sends no answer of that length
     header.code = static_cast<std::uint16_t>(Code::out_of_memory);
     base::store_plain(into.data(), header);
   }
@@ -182,7 +183,7 @@ bool ThreadRings::receive(Incoming& response) {
   return true;
 }
 
-// Nobody wakes us when there is room, so this sleep is short.
+// Sleeps only briefly: no wake-up announces free slots.
 bool ThreadRings::wait_for_room() {
   for (std::uint32_t spins = 0; spins < kSpins; ++spins) {
     if (progresses_) connection_->make_progress();

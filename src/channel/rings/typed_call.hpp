@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls with one message for an answer, as what they are: writing the request and reading the reply
-// are the codec's (wire/call_codec.hpp).
+// Typed calls whose answer is one message, over RemoteRequests; the codec (wire/call_codec.hpp)
+// writes requests and reads replies.
 #pragma once
 
 #include <expected>
@@ -14,7 +14,7 @@ namespace espalier::client {
 
 using channel::reply_in;
 
-/// Asks a node, and waits for its reply. Errors: as RemoteRequests::call; corrupt.
+/// Sends a call, and waits for its reply. Errors: as RemoteRequests::call; corrupt.
 template <class Request>
 Result<typename Request::Reply> ask(RemoteRequests& requests, const Request& request) {
   const wire::RequestMessage<Request> message(request);
@@ -35,7 +35,7 @@ Result<typename Request::Reply> finish_asking(RemoteRequests& requests) {
   return reply_in<typename Request::Reply>(*answer);
 }
 
-/// The same of a call whose refusal has words for people; `answer` holds the bytes of the reply.
+/// The same for a call whose refusal has text for people; `answer` holds the bytes of the reply.
 /// Errors: as RemoteRequests::ask; corrupt.
 template <class Request>
 std::expected<typename Request::Reply, Refusal> ask_in_words(RemoteRequests& requests,
@@ -50,7 +50,7 @@ std::expected<typename Request::Reply, Refusal> ask_in_words(RemoteRequests& req
   return *reply;
 }
 
-/// The same of a reply that ends with bytes, without words. Errors: as ask().
+/// The same for a reply that borrows bytes of `answer`, without text. Errors: as ask().
 template <class Request>
 Result<typename Request::Reply> ask(RemoteRequests& requests, const Request& request,
                                     Reply& answer) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection over a way on which packets above a length get lost: every call on it ends, with an
-// error that says how long they are, though the pair can be made again as often as one likes.
+// A path that drops packets above a length: every call on such a connection ends with an error that
+// has their length, although the pair can always be made again.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -22,7 +22,7 @@ namespace {
 using fabric::roce::IpAddress;
 using fabric::roce::PortAddress;
 
-/// A node that has rings and nothing behind them.
+/// A node with rings, but nothing that reads them.
 class RingsOfANode {
  public:
   RingsOfANode(std::unique_ptr<fabric::roce::PacketPort> port, const wire::ConnectionLayout& layout)
@@ -58,7 +58,7 @@ class RingsOfANode {
     if (pair_ && pair_->state() == fabric::QueuePair::State::error) drop();
     link_.mirror();
   }
-  /// Says something that takes so many slots.
+  /// Sends something that takes so many slots.
   void say(std::uint32_t slots) {
     for (std::uint32_t slot = 0; slot < slots; ++slot) {
       std::byte* const at = memory_.at(layout_.responses(0) + slot * wire::kRingSlotBytes);
@@ -120,7 +120,7 @@ class RingsOfANode {
   int accepted_ = 0;
 };
 
-/// While its owner waits, the node goes on.
+/// Runs the node while its owner waits.
 class PortOfAClient final : public fabric::roce::PacketPort {
  public:
   PortOfAClient(std::unique_ptr<PacketPort> port, std::function<void()> step)
@@ -177,13 +177,13 @@ class Undelivered : public ::testing::Test {
     network.advance(10'000);
     node.progress();
   }
-  /// From one side packets above a length get lost from now on.
+  /// From now on packets of one side above a length get lost.
   void lose_long_ones_of(const PortAddress& side) {
     network.loses = [side](const PortAddress& from, const PortAddress&, auto ib) {
       return from == side && ib.size() > 972;
     };
   }
-  /// Puts a value of so many bytes, and returns what comes of it.
+  /// Puts a value of so many bytes, and returns the error.
   Error put(std::size_t bytes) {
     auto rings = *ThreadRings::open(connection);
     RemoteRequests requests(*rings, 8);
@@ -216,7 +216,7 @@ TEST_F(Undelivered, RequestsEndWithAnErrorThatSaysHowLongTheirPacketsAre) {
   lose_long_ones_of(kClient);
   const std::uint64_t begun_ns = network.now_ns();
   EXPECT_EQ(put(3000), (Error{Code::connection_lost, 0, kLength << 16}));
-  EXPECT_EQ(node.accepted(), 2);  // it was tried again
+  EXPECT_EQ(node.accepted(), 2);  // a second try
   EXPECT_LT(network.now_ns() - begun_ns, kTimeoutNs / 2);
 }
 
@@ -234,7 +234,7 @@ TEST_F(Undelivered, WhereNothingComesThroughItEndsInTimeAsWell) {
   EXPECT_LT(network.now_ns() - begun_ns, kTimeoutNs * 3 / 2);
 }
 
-// Between two of which anything has moved, the way was good.
+// If anything has moved between two losses, the path was good.
 TEST_F(Undelivered, ShortBreaksOfTheNetworkEndNothing) {
   for (int i = 0; i < 3; ++i) {
     const auto alive = [](const PortAddress&, const PortAddress&, auto) { return true; };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs for tests of the helper pool, and what counts how they ended. Waits are bounded, so that a
-// wake-up that is lost is a failure and not a test that hangs.
+// Jobs for tests of the helper pool, and counts of how they ended. Waits have a timeout, so a lost
+// wake-up fails a test instead of hanging it.
 #pragma once
 
 #include <array>
@@ -25,7 +25,7 @@ inline constexpr std::uint64_t kLongestWaitNs = 30'000'000'000;
 class Latch {
  public:
   void open() {
-    // Notifies under the lock, for whoever waited may destroy the latch.
+    // Notifies under the lock, for the thread that waited may destroy the latch.
     const std::lock_guard lock(mutex_);
     open_ = true;
     changed_.notify_all();
@@ -42,7 +42,8 @@ class Latch {
   bool open_ = false;
 };
 
-/// How jobs ended. Copies count together: each job has one, for it may outlive the test's own.
+/// Counts how jobs ended. Copies share the counts: each job has a copy, since it may outlive the
+/// test's.
 class Ends {
  public:
   void count(JobEnd end) {
@@ -67,7 +68,7 @@ class Ends {
   [[nodiscard]] std::uint64_t destroyed() const {
     return counts_->destroyed.load(std::memory_order_acquire);
   }
-  /// Until so many steps were begun. Returns false if it took too long.
+  /// Waits until so many steps were begun. Returns false after a timeout.
   [[nodiscard]] bool wait_for_steps(std::uint64_t count) const {
     const std::uint64_t until = base::monotonic_ns() + kLongestWaitNs;
     while (steps() < count) {
@@ -76,7 +77,7 @@ class Ends {
     }
     return true;
   }
-  /// Until so many have ended. Returns false if it took too long.
+  /// Waits until so many jobs have ended. Returns false after a timeout.
   [[nodiscard]] bool wait(std::uint64_t count) {
     std::unique_lock lock(counts_->mutex);
     return counts_->changed.wait_for(lock, std::chrono::nanoseconds(kLongestWaitNs), [this, count] {
@@ -122,7 +123,7 @@ inline std::unique_ptr<HelperJob> counting_job(Ends& ends, std::uint64_t steps) 
   });
 }
 
-/// Waits, whatever wakes it.
+/// Waits again after each wake-up.
 inline std::unique_ptr<HelperJob> waiting_job(Ends& ends) {
   return make_job(ends, [](StepContext&) { return JobStep::wait; });
 }
@@ -137,7 +138,7 @@ inline std::unique_ptr<HelperJob> busy_job(Ends& ends, std::uint64_t step_ns) {
   });
 }
 
-/// Until so many jobs wait. Returns false if it took too long.
+/// Waits until so many jobs wait. Returns false after a timeout.
 inline bool until_waiting(const HelperPool& pool, std::uint64_t count,
                           std::uint64_t longest_ns = kLongestWaitNs) {
   const std::uint64_t until = base::monotonic_ns() + longest_ns;
@@ -148,7 +149,7 @@ inline bool until_waiting(const HelperPool& pool, std::uint64_t count,
   return true;
 }
 
-/// Keeps one helper until it is opened, by then at its destruction.
+/// Occupies one helper until open(), at the latest until its destruction.
 class Blocker {
  public:
   explicit Blocker(HelperPool& pool) {

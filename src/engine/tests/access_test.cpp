@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may ask for what: every offload by every role, and roles for names that begin with a prefix.
+// Access control: every offload for every role, and roles restricted to names with a prefix.
 #include "engine/access.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ class AccessTest : public testing::Test {
   std::uint32_t tag_ = 0;
 };
 
-/// Answers whose account a request is on.
+/// Answers the name of the account that the request is charged to.
 Next whose(Call& call) {
   const PrincipalRef account = call.account();
   return call.answer({}, {account->name});
@@ -57,7 +57,7 @@ const Offload kWhose{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
                       .limits = {.payload_bytes_max = 4096}},
                      {.step = whose}};
 
-/// Something that administrators do all the time.
+/// A routine offload of administrators.
 const Offload kRoutine{
     {.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
      .name = "routine",
@@ -74,14 +74,14 @@ constexpr Right kRoles[] = {Right::none,  Right::read, Right::write,
                             Right::admin, Right::peer, Right::replica};
 
 // Administrators use no regions, peers do nothing that concerns all clients, and replicas nothing
-// at all but what members of a chain ask of each other.
+// except the calls between members of a chain.
 bool is_for(Right needed, Right role) {
   if (role == Right::replica) return needed == Right::none;
   if (needed == Right::peer || role == Right::peer) return needed == role || needed <= Right::write;
   return needed <= role;
 }
 
-// What the request says besides does not matter: who may not is refused before it is looked at.
+// The rest of the request does not matter: permission is checked first.
 TEST_F(AccessTest, EveryOffloadIsForTheRolesThatHaveItsRight) {
   std::size_t refused = 0;
   for (const Right role : kRoles) {
@@ -119,7 +119,7 @@ TEST_F(AccessTest, ARoleForAPrefixIsGoodForObjectsOfSuchNames) {
   const std::uint32_t others = make_map("people");
   const Error other_names{Code::not_permitted, 0, 0};
   SchedulerFixture::Client& client = connect({"shop", Right::admin, "orders/"});
-  for (int again = 0; again < 2; ++again) {  // the second time it is remembered
+  for (int again = 0; again < 2; ++again) {  // the second time the result is cached
     EXPECT_EQ(ask(client, OffloadId::put, own, "k", "v").code, Code::invalid);
     EXPECT_EQ(ask(client, OffloadId::put, others, "k", "v"), other_names);
     EXPECT_EQ(ask(client, OffloadId::scan, others), other_names);
@@ -173,7 +173,7 @@ TEST_F(AccessTest, ARoleForAPrefixRenamesNothingToNamesOfOthersNorFromThese) {
   EXPECT_EQ(rename("orders/new", "orders/old", Displaced::exchanged).code, Code::invalid);
   EXPECT_EQ(ask(client, OffloadId::embedding_info, own).code, Code::invalid);
   EXPECT_EQ(ask(client, OffloadId::embedding_info, others), other_names);
-  // What the role may use is not what it might use before it was renamed.
+  // The permission follows the object, not its former name.
   SchedulerFixture::Client& admin = connect({"admin", Right::admin});
   const auto let = [&](std::string_view name, std::string_view to) {
     EXPECT_EQ(ask(admin, OffloadId::object_rename, 0, name, renaming(Displaced::exchanged, to)),
@@ -199,7 +199,7 @@ TEST_F(AccessTest, ARoleForAPrefixSeesNothingThatConcernsAll) {
   EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
 }
 
-// Of all objects or of one by name: those of others are not there.
+// For all objects or for one by name: objects of other prefixes do not exist for the role.
 TEST_F(AccessTest, ARoleForAPrefixSeesTheSamplesOfItsOwnObjects) {
   make_map("orders/new");
   make_map("people");
@@ -226,7 +226,7 @@ TEST_F(AccessTest, ARoleForAPrefixSeesTheSamplesOfItsOwnObjects) {
   SchedulerFixture::Client& all = connect({"all", Right::read});
   EXPECT_EQ(names_for(all, ""), (Names{"m", "orders/new", "people"}));
   EXPECT_EQ(names_for(all, "people"), Names{"people"});
-  // A device asks on behalf of its clients.
+  // A device sends requests on behalf of its clients.
   SchedulerFixture::Client& device = connect({"device", Right::admin});
   wire::RequestHeader header = request_of(OffloadId::object_samples, 0, ++tag_);
   header.ring |= wire::kOnBehalf;
@@ -239,7 +239,7 @@ TEST_F(AccessTest, ARoleForAPrefixSeesTheSamplesOfItsOwnObjects) {
   EXPECT_EQ(objects->front().name, "orders/new");
 }
 
-// Those of secrets, users and addresses are nobody else's business.
+// Names of secrets, users and addresses are for administrators only.
 TEST_F(AccessTest, OnlyAnAdministratorLearnsTheNamesOfPrincipals) {
   node_.services().numbers.set([](NumbersSource::For whom) {
     return std::string(whom == NumbersSource::For::administrators ? "all names" : "numbers");
@@ -274,8 +274,8 @@ TEST(AccessAccounts, AreOfThePrincipalThatAsksOrOnWhoseBehalfItIs) {
   EXPECT_EQ(node.services().principals.size(), 3u);
 }
 
-// What a device relays is checked as what its client asks for itself, and no device gets more by
-// that than it has.
+// A relayed request is checked with its principal's role, and a device gains no right beyond its
+// own.
 TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
   const std::uint32_t own = make_map("orders/new");
   const std::uint32_t others = make_map("people");
@@ -309,7 +309,7 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
   for (const auto& [name, value] : items_of(list.payload)) names.push_back(name);
   EXPECT_EQ(names, std::vector<std::string>{"orders/new"});
 
-  // A peer's role is handed on by who has it, and else is that of who may write.
+  // Only a client with the role of peers relays that role; another client relays it as a writer's.
   const PrincipalView peer{Right::peer, "peer", ""};
   const Error takes_peer{Code::not_permitted, 0, 8};
   EXPECT_EQ(error_of(on_behalf(device, peer, OffloadId::put, own, "k", "v")).code, Code::invalid);
@@ -318,7 +318,7 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
   EXPECT_EQ(error_of(on_behalf(all, peer, OffloadId::region_open, 0, "r")).code, Code::not_found);
   EXPECT_EQ(error_of(on_behalf(all, shop, OffloadId::region_open, 0, "orders/r")), takes_peer);
 
-  // So is a replica's, and else it is none.
+  // The same for a replica's role, which else becomes none.
   const PrincipalView replica{Right::replica, "replica", ""};
   for (SchedulerFixture::Client* const relay : {&device, &all}) {
     EXPECT_EQ(error_of(on_behalf(*relay, replica, OffloadId::get, own, "k")),
@@ -326,7 +326,7 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
     EXPECT_EQ(error_of(on_behalf(*relay, replica, OffloadId::noop, 0)), Error{});
   }
 
-  // Only an administrator of all may speak for others.
+  // Only an administrator of all objects may act on behalf of others.
   const PrincipalView admin{Right::admin, "admin", ""};
   SchedulerFixture::Client& writer = connect({"w", Right::write});
   SchedulerFixture::Client& of_names = connect({"n", Right::admin, "orders/"});
@@ -336,7 +336,7 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
     EXPECT_EQ(error_of(on_behalf(*client, reader, OffloadId::get, own, "k")),
               (Error{Code::not_permitted, 0, 3}));
   }
-  // A principal that is none, or reaches into the key.
+  // An invalid principal, or one that overlaps the key.
   wire::RequestHeader header = request_of(OffloadId::get, own, ++tag_);
   header.ring |= wire::kOnBehalf;
   EXPECT_EQ(node_.call(device, header, "k", "").code(), Code::invalid_argument);
@@ -346,7 +346,7 @@ TEST_F(AccessTest, WhatIsRelayedIsForTheRoleOfThePrincipal) {
   EXPECT_FALSE(device.ended);
 }
 
-// A program's own offload whose row says no right, of a map that it asks for by a number.
+// A program's own offload whose row has no right, on a map by its number.
 TEST(AccessOfOwnOffloads, ARoleForAPrefixReachesNoOtherMap) {
   const Offload own{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
                      .name = "own",
@@ -394,7 +394,7 @@ TEST_F(AccessTest, ADeviceChecksRolesAndLeavesNumbersToItsHost) {
   EXPECT_TRUE(Access("all", Right::read).knows_that_it_may_use(8));
 }
 
-/// The acts of all records that there are, but for those that tell of what was left out.
+/// The acts of all present records, except reports of lost records.
 std::vector<std::string> acts_of(AuditLog& audit) {
   std::vector<std::string> acts;
   while (const auto record = audit.take()) {
@@ -418,15 +418,15 @@ TEST(AccessAudit, WhatIsRoutineHasALineOnlyWhereItFails) {
   EXPECT_EQ(acts_of(audit), std::vector<std::string>{"object_drop"}) << "an act of any other kind";
 }
 
-// Of switches it is told who begins to fill their tables, not each generation of these.
+// Of switches the log has which controller begins to fill their tables, not each generation.
 TEST(AccessAudit, AGenerationOfTablesIsRoutineAndNothingElseIs) {
   for (const Offload& offload : all_offloads()) {
     EXPECT_EQ(offload.routine, offload.id == OffloadId::index_generation) << offload.name;
   }
 }
 
-// Each has a rate of its own, whichever connection it comes by, its own or a device's. That lets
-// one more pass with each second that this takes.
+// Each principal has a rate of its own over all its connections, direct or through a device. Each
+// second that this test takes allows one more record.
 TEST_F(AccessTest, RefusalsAreLimitedForThePrincipalThatAsks) {
   AuditLog& audit = node_.services().audit;
   audit.open();
@@ -463,7 +463,7 @@ TEST_F(AccessTest, RefusalsAreLimitedForThePrincipalThatAsks) {
   EXPECT_EQ(acts_of(audit).size(), 3u);
 }
 
-// Of every call, for every role: what the row says is all that decides.
+// Every call for every role: the row alone decides.
 TEST(AccessTable, EachRoleMayWhatTheRowsSay) {
   SchedulerFixture node;
   std::uint32_t tag = 0;
@@ -483,8 +483,8 @@ TEST(AccessTable, EachRoleMayWhatTheRowsSay) {
   EXPECT_EQ(node.catalog().names().size(), 1u) << "what was asked for was nothing";
 }
 
-// The node's own user could take its memory by a debugger, and who comes to a node without secrets
-// is anybody.
+// The node's own user could read its memory with a debugger, and a node without secrets does not
+// authenticate clients.
 TEST(AccessTable, WhoMayDoAllMayDoWhatPeersMay) {
   SchedulerFixture node;
   SchedulerFixture::Client& client = node.connect();
@@ -498,7 +498,7 @@ TEST(AccessTable, WhoMayDoAllMayDoWhatPeersMay) {
   }
 }
 
-// The same where a role is for some names only: it may ask for these, and for nothing of others'.
+// The same for a role restricted to some names: it may access these, and no others.
 TEST(AccessTable, ARoleForSomeNamesReachesNoOthers) {
   SchedulerFixture node;
   SchedulerFixture::Client& client = node.connect();
@@ -515,7 +515,7 @@ TEST(AccessTable, ARoleForSomeNamesReachesNoOthers) {
   }
 }
 
-// Else a role for a prefix would reach others' objects through the one that was forgotten.
+// A missing declaration would let a role for a prefix access others' objects.
 TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
   for (const Offload& offload : all_offloads()) {
     SCOPED_TRACE(offload.name);
@@ -535,11 +535,11 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
       EXPECT_NE(offload.right, Right::none);
     }
     if (offload.object == Names::nothing && !offload.limits.map) {
-      // What a client has got before, or nothing at all.
+      // Offloads on what the client opened before, or on nothing.
       constexpr OffloadId kOfItsOwn[] = {OffloadId::noop,
                                          OffloadId::cancel,
                                          OffloadId::await_durable,
-                                         OffloadId::datagram_open,  // whose gets are each looked at
+                                         OffloadId::datagram_open,  // each get is checked
                                          OffloadId::snapshot_close,
                                          OffloadId::object_list,
                                          OffloadId::lease_renew,
@@ -551,7 +551,7 @@ TEST(AccessTable, EveryOffloadThatNamesAnObjectSaysHow) {
                                          OffloadId::object_samples,
                                          OffloadId::transact_once,
                                          OffloadId::transaction_client,
-                                         OffloadId::transact};  // whose handler asks of each name
+                                         OffloadId::transact};  // the handler checks each name
       EXPECT_NE(std::ranges::find(kOfItsOwn, offload.id), std::end(kOfItsOwn));
     }
   }

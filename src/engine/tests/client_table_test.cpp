@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler and its clients: turns, doorbells, full rings, ends.
+// The scheduler and its clients: turns, doorbells, full rings, ended connections.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -37,7 +37,7 @@ std::uint64_t held_snapshots(SchedulerFixture& node) {
   return node.core().store.reclaimer.waiting(node.core(), false).snapshots;
 }
 
-/// That another client is served as if nothing was.
+/// Checks that another client is served normally.
 void expect_good_service(SchedulerFixture& node, SchedulerClient& client) {
   const Response put = node.call(client, request_of(OffloadId::put, node.map()), "good", "value");
   EXPECT_TRUE(put.applied());
@@ -119,7 +119,7 @@ TEST(SchedulerBacklog, ARingThatIsNotReadStopsItsClientAndNobodyElse) {
   for (int i = 0; i < 100; ++i) expect_good_service(node, good);
   EXPECT_TRUE(node.client_table().waits_for_clients());
   EXPECT_GT(stuck.connection->in_flight, 0u);
-  // It is all there once it reads.
+  // All of it arrives once the client reads.
   std::uint64_t answers = 0;
   while (answers < 300) {
     const Response response = node.wait(stuck);
@@ -137,7 +137,7 @@ TEST(SchedulerBacklog, AClientThatDoesNotReadIsNoNewsForAWorkerThatWantsToSleep)
   SchedulerClient& good = node.connect();
   fill(node, good, 2'000, 100);
   SchedulerClient& stuck = node.connect(kLongRequests);
-  // More than may wait for it: then its requests stay where they are.
+  // More than may be buffered for it: then its requests stay in the ring.
   for (std::uint32_t i = 0; i < Scheduler::kStalledMax + 2000; ++i) {
     stuck->post(message_of(request_of(OffloadId::scan, node.map())));
     stuck->ring();
@@ -356,7 +356,8 @@ TEST(SchedulerEnd, OfTheHolderOfASnapshotLetsItGo) {
 
 // --- doorbells -----------------------------------------------------------------------------------
 
-/// More clients than are watched all the time, quiet for so long that they are left to their bells.
+/// More clients than are polled all the time, idle for so long that only their doorbells are
+/// watched.
 std::vector<SchedulerClient*> quiet_clients(SchedulerFixture& node, int count) {
   std::vector<SchedulerClient*> clients;
   for (int i = 0; i < count; ++i) clients.push_back(&node.connect());
@@ -399,7 +400,7 @@ TEST(SchedulerDoorbells, ABellThatNeverRingsIsFoundBySweepsAndThenDistrusted) {
     EXPECT_TRUE((*mute)->receive());
     EXPECT_EQ(node.client_table().counts().sweeps_found, static_cast<std::uint64_t>(round));
     EXPECT_EQ(mute->connection->distrusted, round == 3);
-    // With others it is left to its bell again, unless it is distrusted.
+    // Among others it is polled by its doorbell only again, unless it is distrusted.
     for (SchedulerClient* client : clients) {
       if (client == mute) continue;
       EXPECT_TRUE(node.call(*client, request_of(OffloadId::noop)).answers());
@@ -466,7 +467,8 @@ TEST(SchedulerConcurrency, NobodyEndsASchedulerWhileTheHelperStillWakesIt) {
   std::atomic<bool> seen{false};
   SchedulerFixture node;
   node.scheduler().wake = [&] {
-    // A scheduler that went on meanwhile may have ended by now, and this function with it.
+    // If the scheduler went on meanwhile it may be destroyed by now, and this function's state with
+    // it.
     for (int i = 0; i < 10'000 && !answered; ++i) std::this_thread::yield();
     if (answered) seen = true;
   };
@@ -511,7 +513,7 @@ TEST(SchedulerSleep, AnAnswerThatWaitsForAnotherWriterIsNewsUntilItIsGiven) {
   client->ring();
   node.turns(100);
   EXPECT_FALSE(client->receive());
-  EXPECT_TRUE(node.scheduler().has_news());  // nobody rings when the version is released
+  EXPECT_TRUE(node.scheduler().has_news());  // no doorbell rings when the version is released
   clock.done(version);
   EXPECT_TRUE(node.wait(client).applied());
   EXPECT_FALSE(node.scheduler().has_news());

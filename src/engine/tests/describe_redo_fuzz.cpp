@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a record of any kind, for which its kind says what was done: keys lie within
-// the record, words are words, and what is refused has a fault with words.
+// Arbitrary bytes as a record of any kind, described by its kind: keys lie within the record, names
+// are well-formed, and a refusal has a fault with a text.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
@@ -30,7 +30,7 @@ bool lies_in(std::string_view part, std::string_view whole) {
 }
 
 void run(const std::uint8_t* data, std::size_t size) {
-  const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
+  const std::unique_ptr<char[]> exact(new char[size]);  // so that a read past the end is detected
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::string_view record(exact.get(), size);
   std::size_t effects = 0;

@@ -77,14 +77,14 @@ TEST(SchedulerDurations, AboutOneRequestInSixtyFourIsTimed) {
   }
   const std::uint64_t gets = timed(node.scheduler(), wire::OffloadId::get);
   const std::uint64_t puts = timed(node.scheduler(), wire::OffloadId::put);
-  // A request that comes every 64th time is timed as seldom as others.
+  // A request that comes every 64th time is timed as rarely as others.
   EXPECT_GE(gets + puts, kRequests / 128);
   EXPECT_LE(gets + puts, kRequests / 32);
   EXPECT_LE(puts, 20u);
   EXPECT_EQ(timed(node.scheduler(), wire::OffloadId::noop), 0u);
 }
 
-// A place in flight is used again, by requests that never get as far as an offload.
+// A place in flight is reused by requests that never reach an offload.
 TEST(SchedulerDurations, RequestsOfNoOffloadAreNotTimed) {
   SchedulerFixture node;
   auto& client = node.connect();

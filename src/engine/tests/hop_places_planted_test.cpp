@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rule of places by hops is broken, and the scene notices.
+// The scene detects each broken rule of places by hops.
 #include <gtest/gtest.h>
 
 #include "engine/planted_engine_bugs.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places of requests that come over other nodes: what clients have takes none of them, nor what has
-// come over fewer nodes.
+// Places of requests that come through other nodes: neither clients' requests nor requests over
+// fewer hops take them.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace {
 bool holds_may_go = false;
 std::uint32_t holds_begun = 0;
 
-/// Keeps its place until it may go.
+/// Keeps its place until the test releases it.
 struct HoldState {
   bool begun = false;
 };
@@ -57,17 +57,17 @@ class HopPlaces : public ::testing::Test {
     for (std::uint32_t i = 0; i < count; ++i) post(client, kHold, hops);
     serving_.turns(20);
   }
-  /// Takes every place that clients can have.
+  /// Takes all places that clients can have.
   void fill_with_clients() {
     for (int i = 0; i < 4; ++i) hold_many(serving_.connect(kHopRings, 2), 200, 0);
     ASSERT_TRUE(serving_.run_until([] { return holds_begun >= Scheduler::kInFlight; }));
     holds_begun = 0;
   }
-  /// Whether a request is answered, though others keep their places.
+  /// Whether a request is answered, although others keep their places.
   bool is_answered(SchedulerFixture::Client& client, unsigned hops,
                    wire::OffloadId offload = wire::OffloadId::object_list) {
     post(client, offload, hops);
-    bool answered = false;  // it is asked again once it is
+    bool answered = false;  // the condition is evaluated again after it holds
     return serving_.run_until([&] { return answered = answered || client->receive(); });
   }
 
@@ -88,7 +88,7 @@ TEST_F(HopPlaces, ClientsTakeNone) {
   EXPECT_TRUE(is_answered(serving_.connect(), 2));
 }
 
-// By one ring: what has no place waits aside.
+// In one ring: a request without a place waits aside.
 TEST_F(HopPlaces, RequestsOfFewerHopsTakeNoneOfMore) {
   auto& node = serving_.connect(kHopRings);
   hold_many(node, kHopsMost, 1);
@@ -108,7 +108,7 @@ TEST_F(HopPlaces, RequestsOfFewerHopsTakeNoneOfMore) {
   }));
 }
 
-// A session asks for no more than that; whoever does keeps itself waiting.
+// A session needs no more than that; if it sends more, its own requests wait.
 TEST_F(HopPlaces, OfOneSessionButSoManyAreTaken) {
   auto& node = serving_.connect(kHopRings);
   hold_many(node, 2 * kHopsMost, 2);
@@ -144,7 +144,7 @@ TEST_F(HopPlaces, WhatWaitsForOneEndsWithItsClient) {
   EXPECT_TRUE(is_answered(serving_.connect(), 1));
 }
 
-// Nobody waits for it any more, so it takes no place later.
+// Its answer is not awaited any more, so it takes no place later.
 TEST_F(HopPlaces, WhatIsCancelledBeforeItHasOneNeverBegins) {
   auto& node = serving_.connect(kHopRings);
   hold_many(node, kHopsMost, 1);
@@ -174,7 +174,7 @@ TEST_F(HopPlaces, WhatIsCancelledBeforeItHasOneNeverBegins) {
   EXPECT_EQ(other.connection->taken[1], 0u);
 }
 
-// Its ring is left to its doorbell, which does not ring for what was taken before.
+// Its ring is watched by its doorbell only, which does not ring again for requests taken before.
 TEST_F(HopPlaces, WhatWaitedForItsClientIsNotForgottenWithoutAPlace) {
   auto& node = serving_.connect(kLongRequests);
   std::uint32_t noops = 0;

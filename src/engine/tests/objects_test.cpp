@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on objects, whatever their kind: names that are one object's, lists, drops.
+// Offloads on objects of any kind: unique names, lists, drops.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ TEST_F(ObjectOffloads, ANameIsOneObjectsWhateverItsKind) {
   expect_error(call(OffloadId::table_open, "m"), Code::wrong_kind, kMapKind);
   expect_error(call(OffloadId::object_drop, "t", {}, kMapKind), Code::wrong_kind, kTableKind);
   expect_error(call(OffloadId::object_drop, "m", {}, kTableKind), Code::wrong_kind, kMapKind);
-  // An id says what it is too.
+  // An id implies the kind.
   expect_error(node_.call(client_, request_of(OffloadId::get, id), "a"), Code::not_found, id);
   expect_error(node_.call(client_, request_of(OffloadId::table_append, node_.map()), {}, {}),
                Code::not_found, node_.map());
@@ -150,7 +150,7 @@ constexpr auto kLater = static_cast<ObjectKind>(200);
 
 class SampledOffloads : public ObjectOffloads {
  protected:
-  /// The names of the objects that are told of.
+  /// The names of the reported objects.
   std::vector<std::string> names(std::string_view name, const std::string& wanted) {
     const Response answer = call(OffloadId::object_samples, name, wanted);
     EXPECT_EQ(answer.code(), Code::invalid);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What offloads answer: every offload once, and every field of a request that cannot be.
+// The answers of offloads: every offload once, and every invalid field of a request.
 #include <gtest/gtest.h>
 
 #include <cstring>
@@ -32,7 +32,7 @@ class SchedulerTest : public testing::Test {
     header.ring = wire::kAtSnapshot;
     return node_.call(client_, header, key, number(snapshot).append(payload));
   }
-  /// The answer is this error, and the connection goes on.
+  /// Expects this error, and that the connection stays up.
   void expect_error(const Response& response, Code code, std::uint32_t detail) {
     EXPECT_TRUE(response.answers());
     EXPECT_EQ(response.code(), code) << message({response.code(), 0, response.detail()});
@@ -78,7 +78,7 @@ TEST_F(SchedulerTest, NoopAnswersAndHandsTheTagBack) {
   EXPECT_EQ(response.header.bytes, 32u);
 }
 
-// One that counts down, a turn for each step, and answers what its context says.
+// Counts down, a turn for each step, and answers with its context.
 TEST(SchedulerOwnOffloads, RunInStepsWithTheirContext) {
   const std::string word = "done";
   Offload own{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
@@ -101,7 +101,7 @@ TEST(SchedulerOwnOffloads, RunInStepsWithTheirContext) {
   EXPECT_TRUE(answered.answers());
   EXPECT_EQ(answered.header.tag, 7u);
   EXPECT_EQ(answered.payload, word);
-  // Its limits hold as those of the others.
+  // Its limits apply as those of other offloads.
   const Response refused = node.call(client, request_of(own.id, 0, 8), "key", "");
   EXPECT_EQ(refused.code(), Code::invalid_argument);
   EXPECT_EQ(node.call(client, request_of(OffloadId::noop, 0, 9), "", "").header.code, 0);
@@ -227,7 +227,7 @@ TEST_F(SchedulerTest, ScansAndCountsOfManyStepsAreOfOneVersion) {
     if (next.answers()) {
       EXPECT_EQ(next.header.version, kItems);
     }
-    // What is written behind the scan is not in it.
+    // Writes behind the scan's position are not in it.
     const std::string key = "z" + std::to_string(++written);
     ASSERT_TRUE(node_.call(writer, request_of(OffloadId::put, node_.map()), key, "new").applied());
   }
@@ -253,8 +253,8 @@ TEST_F(SchedulerTest, ScansWithoutVersionsDeliverNothingTwice) {
     scanner->post(message_of(request_of(offload, map),
                              offload == OffloadId::scan_floor ? key_of(0) + "x" : std::string()));
     scanner->ring();
-    node_.turns(200);  // now it waits, for its ring is full
-    // Where it stands goes away, and more.
+    node_.turns(200);  // now it waits: its ring is full
+    // The leaf at its position disappears, and more.
     for (std::size_t i = 0; i < 5'000; ++i) {
       if (i % 1'000 < 10) continue;
       node_.call(client_, request_of(OffloadId::erase, map), key_of(i));

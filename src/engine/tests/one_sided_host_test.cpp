@@ -106,13 +106,13 @@ TEST_F(Following, ASessionFollowsABoundedNumberOfMapsOfThoseThatAreThere) {
   const auto more = make_map("more");
   EXPECT_EQ(one->follow(more).error().code, Code::out_of_memory);
   ASSERT_TRUE(one->follow(maps.front()));
-  // A map that is gone makes room.
+  // A dropped map makes room.
   ASSERT_TRUE(store_.catalog.drop<tree::MapCore>("7"));
   maps.erase(maps.begin() + 7);
   EXPECT_TRUE(one->follow(more));
 }
 
-// Without fencing its session: its reader says that it reads nothing by it.
+// Its session is not fenced: the reader declares that it reads nothing under the lease.
 TEST_F(Following, ALeaseThatIsGivenBackEndsAlone) {
   const auto one = session(1);
   ASSERT_TRUE(one->memory.offer());
@@ -129,7 +129,7 @@ TEST_F(Following, ALeaseThatIsGivenBackEndsAlone) {
   }
   EXPECT_TRUE(one->memory.renew(second->id, second->epoch, 3));
   EXPECT_EQ(one->memory.key(), key);
-  // Its place is another's.
+  // Its place is reused.
   for (int i = 0; i < 63; ++i) EXPECT_TRUE(one->memory.grant(4));
   EXPECT_EQ(one->memory.grant(4).error().code, Code::out_of_memory);
   EXPECT_TRUE(one->memory.renew(second->id, wire::kLeaseGivenBack, 5));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rule of posts to peers is broken, and some seed notices.
+// Some seed detects each broken rule of posts to peers.
 #include <gtest/gtest.h>
 
 #include <string>

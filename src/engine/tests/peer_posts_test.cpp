@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What becomes of requests whose steps post to other nodes, over links that are told what to do.
+// Requests whose steps post to other nodes, over scripted links.
 #include "engine/peer_posts.hpp"
 
 #include <gmock/gmock.h>
@@ -28,7 +28,7 @@ int steps_after_ends = 0;
 bool throws = false;
 
 /// Reads from peer 0 as often as the argument says, and writes once to peer 1; its key is the
-/// address. The answer has a letter for each end.
+/// address. The answer has a letter for each completion.
 struct CopyState {
   std::uint64_t words[PostsOfRequest::kMost] = {};
 };
@@ -51,7 +51,7 @@ Next copy(Call& call) {
   return batch.completed();
 }
 
-/// Calls peer 0 with what it is called with, and answers what that answers; then once more.
+/// Calls peer 0 with its own payload, and answers with the peer's answer; then once more.
 struct ForwardState {
   wire::CallMessage message;
   channel::PeerAnswer answer;
@@ -73,7 +73,7 @@ Next forward(Call& call) {
   return batch.completed();
 }
 
-/// Calls peer 0 once, and answers a letter for its end, as copy() does.
+/// Calls peer 0 once, and answers a letter for the completion, as copy() does.
 struct CallState {
   wire::CallMessage message{.payload = "called"};
   channel::PeerAnswer answer;
@@ -151,7 +151,8 @@ class PeerPostsFixture : public ::testing::Test {
     (*client_)->post(message_of(request_of(kCopy, 0, tag_++, reads), address));
     (*client_)->ring();
   }
-  /// The same over so many nodes, of any call; `name`: on whose behalf a device asks.
+  /// The same over so many hops, with any call; `name`: the principal on whose behalf a device
+  /// calls.
   void ask_over(std::uint8_t hops, wire::OffloadId offload, std::uint32_t reads = 0,
                 std::string_view name = {}) {
     wire::RequestHeader header = request_of(offload, 0, tag_++, reads);
@@ -169,7 +170,7 @@ class PeerPostsFixture : public ::testing::Test {
       while (link->to_end.size() < link->in_flight.size()) link->end();
     }
   }
-  /// Turns, and ends what is posted, until so many answers have come, all of these letters.
+  /// Runs turns and completes posts until so many answers have arrived, all with these letters.
   void expect_answers(std::uint32_t count, std::string_view letters) {
     std::uint32_t answered = 0;
     bool wrong = false;
@@ -226,7 +227,7 @@ TEST_F(PeerPostsFixture, WhatATurnHasForAPeerLeavesByOneDoorbell) {
   EXPECT_EQ(c().doorbells, 1);
 }
 
-// In the order in which they came, and what goes to the other peer goes on.
+// Posts wait in order of arrival, and posts to the other peer proceed.
 TEST_F(PeerPostsFixture, AFullLinkKeepsOnlyItsOwnWaiting) {
   b().depth = 2;
   for (int i = 0; i < 3; ++i) ask(2, std::to_string(100 * i));
@@ -243,7 +244,7 @@ TEST_F(PeerPostsFixture, AFullLinkKeepsOnlyItsOwnWaiting) {
   EXPECT_THAT(b().order, testing::ElementsAre(0, 1, 100, 101, 200, 201));
 }
 
-// So that a link can let all of them leave or none: also where it had no room between two of them.
+// So a link can send all of them or none, even if it had no room between two of them.
 TEST_F(PeerPostsFixture, PostsOfOneStepOnAPeerBelongTogetherThere) {
   b().depth = 4;
   ask(3, "0");
@@ -332,7 +333,7 @@ TEST_F(PeerPostsFixture, RequestsThatWaitForASilentPeerLeavePlacesToOthers) {
   EXPECT_EQ(peer_waits(principal_of_user(2)), 0u);
 }
 
-// By however many connections. What is more stays in their rings, and is served in the end.
+// Over all its connections. Further requests stay in their rings, and are served in the end.
 TEST_F(PeerPostsFixture, OfOnePrincipalButSoManyWaitForPeers) {
   constexpr std::uint32_t kClients = 4;
   constexpr std::uint32_t kEach = 500;
@@ -361,7 +362,7 @@ TEST_F(PeerPostsFixture, OfOnePrincipalButSoManyWaitForPeers) {
   }));
 }
 
-// By one connection, a device's; more than its share is not posted.
+// Over one connection of a device; beyond its share nothing is posted.
 TEST_F(PeerPostsFixture, OfADevicesClientsEachHasItsShare) {
   constexpr std::uint32_t kMore = 10;
   client_ = &serving_->connect({4096, 4096, 1}, 2);
@@ -392,7 +393,7 @@ TEST_F(PeerPostsFixture, ACallSaysOverHowManyNodesItHasCome) {
   }
 }
 
-// A READ waits for no place of the peer's.
+// A READ waits for no place at the peer.
 TEST_F(PeerPostsFixture, WhatHasComeFarEnoughCallsNobody) {
   ask_over(wire::kHopsMax, kCallOnce);
   EXPECT_EQ(letters(), "n");
@@ -412,7 +413,7 @@ TEST_F(PeerPostsFixture, CallsOfMoreHopsDoNotWaitForOthers) {
   serving_->turns(3);
   ASSERT_EQ(b().in_flight.size(), 2u);
   const auto hops = [&](std::size_t i) { return b().in_flight[i].hops; };
-  EXPECT_EQ(hops(0) + hops(1), 2);  // of the call, and none of the READ
+  EXPECT_EQ(hops(0) + hops(1), 2);  // of the call; the READ has none
 }
 
 TEST_F(PeerPostsFixture, OneSleepsNoLongerThanALinkLets) {

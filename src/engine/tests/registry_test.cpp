@@ -75,7 +75,7 @@ TEST(RegistryDeathTest, OffloadsOfAProgramTakeNoNumberOfTheProtocols) {
   EXPECT_DEATH(static_cast<void>(with(own)), "kOwnOffloadIds");
 }
 
-// Which is how a role for a prefix would reach the objects of others.
+// Without a right a role for a prefix would access the objects of others.
 TEST(RegistryDeathTest, WhatNamesAnObjectTakesARight) {
   Offload own = all_offloads().front();
   own.id = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
@@ -95,7 +95,7 @@ TEST(RegistryDeathTest, WhatNamesAnObjectTakesARight) {
   EXPECT_EQ(Offload{}.right, Right::admin) << "what is forgotten is for administrators";
 }
 
-// Whoever changes a row puts the table that this prints into the document.
+// After a change of a row, copy the table that this prints into the document.
 TEST(Registry, TheDocumentsTableIsThatOfTheRows) {
   const std::string path = std::string(ESPALIER_SOURCE_DIR) + "/docs/offloads.md";
   std::ifstream file(path);

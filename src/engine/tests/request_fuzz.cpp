@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as the lines of a request ring, and as what else of its memory a client can
-// write. Whatever they say, another client of the same scheduler gets right answers, everything in
-// flight comes to an end, and the maps are sound.
+// Arbitrary bytes as the slots of a request ring, and as the other memory that a client can write.
+// Whatever they contain, another client of the same scheduler gets correct answers, everything in
+// flight ends, and the maps pass their audit.
 //
-// Input: a byte for each step. An even one says how many lines of 60 bytes of the input to write;
-// an odd one is about credits, doorbells, answers and turns, or makes a request of any call.
+// Input: a byte for each step. An even one is the number of slots of 60 input bytes to write; an
+// odd one changes credits or doorbells, takes answers or runs turns, or makes a request of any
+// call.
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -28,7 +29,7 @@ namespace {
 
 using base::want;
 
-/// Of everything that can be asked for.
+/// All calls.
 constexpr auto kCalls = session_calls::All() + object_calls::All() + map_calls::All() +
                         map_calls::AllOnItems() + table_calls::All() + sequencer_calls::All() +
                         hash_calls::All() + region_calls::All() + embedding_calls::All() +
@@ -40,7 +41,7 @@ std::string bytes_from(base::FuzzInput& input, std::size_t count) {
   return taken;
 }
 
-/// The node, and a client that does as it should. They are made once, for inputs are many.
+/// The node, and a correct client. Made once, since there are many inputs.
 struct World {
   World() : node(FixtureOptions{}, 1 << 20), good(node.connect()) {
     for (int i = 0; i < 200; ++i) {
@@ -53,7 +54,7 @@ struct World {
   SchedulerFixture::Client& good;
 };
 
-// Something that a client may send, whatever it says.
+// A well-formed request with arbitrary content.
 void ask(SchedulerFixture::Client& client, base::FuzzInput& input) {
   const wire::MadeCall made =
       wire::make_one(kCalls, input.byte(), input, {"m", "t", "s", "h", "e"});
@@ -94,7 +95,7 @@ void step(World& world, SchedulerFixture::Client& client, base::FuzzInput& input
   }
 }
 
-/// A world that is not used up: inputs make maps, drop ours, and write.
+/// A world with room left: inputs make maps, drop this test's, and write.
 World& world_for_an_input() {
   static std::unique_ptr<World> world;
   static int inputs = 0;
@@ -116,10 +117,10 @@ void run(base::FuzzInput input) {
   node.turn();
   want(client.ended, "the connection does not end");
   want(node.services().budget.used() == 0, "the memory of a message is lost");
-  if (!node.catalog().open<tree::MapCore>("m")) return;  // it dropped the map, as anybody may
+  if (!node.catalog().open<tree::MapCore>("m")) return;  // the input dropped the map, as it may
   want(node.core().store.reclaimer.waiting(node.core(), false).snapshots == 0,
        "a snapshot stays held");
-  // Keys of this length are nobody's by chance.
+  // No input has a key of this length by chance.
   const std::string key = "the good client's own key";
   want(node.call(world.good, request_of(wire::OffloadId::put, node.map()), key, "its value")
            .applied(),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much memory clients can make a scheduler take: answers that nobody reads, values larger than
-// rings, and who must go when it runs short.
+// Bounds of the memory that clients can make a scheduler take: unread answers, values larger than
+// rings, and which client is evicted when memory runs short.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -38,8 +38,8 @@ std::vector<std::string> keys_in(std::string_view payload, std::uint64_t& newest
 
 class SchedulerScans : public testing::TestWithParam<OffloadId> {};
 
-// While scans wait for their client, what they found is written over: each must still tell what was
-// there at its version, all of it, once and in order.
+// While scans wait for their client, their items are overwritten: each scan must still return the
+// state at its version, complete, once and in order.
 TEST_P(SchedulerScans, ThatWaitForMemoryTakeLittleAndLoseNothing) {
   constexpr int kItems = 2'000;
   constexpr std::uint32_t kScans = 100;
@@ -78,7 +78,7 @@ TEST_P(SchedulerScans, ThatWaitForMemoryTakeLittleAndLoseNothing) {
     EXPECT_EQ(found[scan], expected) << scan;
     EXPECT_LE(newest[scan], response.header.read_version) << scan;
   }
-  // What may be put by, and a step of items beyond what there was room for.
+  // At most the reserve, and a step of items beyond the room.
   EXPECT_LE(most, options.response_bytes_max + (40 << 10));
   EXPECT_TRUE(node.run_until_idle());
   EXPECT_EQ(node.services().budget.used(), 0u);
@@ -125,7 +125,7 @@ class SchedulerBudgets : public testing::Test {
     made.stuck_ns = stuck_ns;
     return made;
   }
-  /// Lets so many clients ask for large values and read nothing.
+  /// Has so many clients request large values and read nothing.
   static void let_many_get_stuck(SchedulerFixture& node, int count) {
     SchedulerClient& writer = node.connect();
     put(node, writer, "big", std::string(kValue, 'b'));
@@ -153,7 +153,8 @@ TEST_F(SchedulerBudgets, HoldForTheAnswersOfAllClientsTogether) {
   EXPECT_EQ(node.call(good, request_of(OffloadId::get, node.map()), "a").payload, "value");
 }
 
-// All are stuck at once here, and who has most goes first; a client that reads has little.
+// All clients are stuck at the same time here, and the largest consumer is evicted first; a client
+// that reads holds little.
 TEST_F(SchedulerBudgets, AreGivenToThoseWhoReadFromThoseWhoDoNot) {
   for (int round = 0; round < 5; ++round) {
     SchedulerFixture node(options(0), kBudget);
@@ -210,7 +211,8 @@ TEST_F(SchedulerBudgets, OfAConnectionThatEndsComeBack) {
   }
 }
 
-// What waits for memory may stand before what has it, and must not keep that from giving it back.
+// A request that waits for memory may stand before requests that hold memory, and must not keep
+// them from releasing it.
 TEST_F(SchedulerBudgets, RequestsThatWaitForMemoryLetOthersPass) {
   SchedulerFixture node(options(~std::uint64_t{0}), kBudget);
   put(node, node.connect(), "big", std::string(4 * kValue, 'b'));

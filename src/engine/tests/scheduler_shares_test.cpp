@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one client's long walks and jobs leave to others, counted in turns of the scheduler.
+// Fairness: what one client's long walks and jobs leave to others, counted in turns of the
+// scheduler.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -23,7 +24,7 @@ constexpr wire::ConnectionLayout kManyRequests{512, 512, 1};
 
 class SchedulerSharesTest : public testing::Test {
  protected:
-  // Some counts take several walks.
+  // So many keys that a count takes several walks.
   void SetUp() override {
     auto& writer = node_.connect(kSmallRings, 99);
     for (int i = 0; i < 20'000; ++i) {
@@ -34,7 +35,7 @@ class SchedulerSharesTest : public testing::Test {
     }
     node_.disconnect(writer);
   }
-  /// `name`: on whose behalf a device posts it; empty: on its own.
+  /// `name`: the principal on whose behalf a device posts; empty: the device itself.
   void post(SchedulerFixture::Client& client, OffloadId offload, std::string_view key = {},
             std::uint8_t ring = 0, std::string_view name = {}) {
     wire::RequestHeader header = request_of(offload, node_.map(), ++tag_);
@@ -51,7 +52,7 @@ class SchedulerSharesTest : public testing::Test {
     while (client->receive(0)) --in_flight;
     for (; in_flight < wanted; ++in_flight) post(client, OffloadId::count);
   }
-  /// How many turns a request of a client takes; `meanwhile` in each of them.
+  /// How many turns a client's request takes; calls `meanwhile` in each of them.
   template <class Meanwhile>
   int turns_of(SchedulerFixture::Client& client, OffloadId offload, std::string_view key,
                const Meanwhile& meanwhile) {
@@ -72,7 +73,7 @@ class SchedulerSharesTest : public testing::Test {
   std::uint32_t tag_ = 0;
 };
 
-// It took as long as some hundreds of counts when all that came waited behind them.
+// Took as long as some hundred counts when all requests waited behind them.
 TEST_F(SchedulerSharesTest, GetsDoNotWaitForCountsOfOthers) {
   auto& other = node_.connect(kSmallRings, 2);
   const auto alone = turns_of(other, OffloadId::get, "key 100007", [] {});
@@ -86,7 +87,7 @@ TEST_F(SchedulerSharesTest, GetsDoNotWaitForCountsOfOthers) {
   }
 }
 
-// A whole count is some walks; all of them have lanes as they come.
+// A count is several walks; all of them get lanes as they come.
 TEST_F(SchedulerSharesTest, CountsOfAnotherHaveLanesBesideHundreds) {
   auto& other = node_.connect(kSmallRings, 2);
   const int alone = turns_of(other, OffloadId::count, {}, [] {});
@@ -96,14 +97,14 @@ TEST_F(SchedulerSharesTest, CountsOfAnotherHaveLanesBesideHundreds) {
   meanwhile();
   node_.turns(50);
   for (int i = 0; i < 5; ++i) {
-    // Walks end by turns, so a lane is free soon. First come, first served, it is 200 counts.
+    // Walks end in turn, so a lane is free soon. In order of arrival this would take 200 counts.
     EXPECT_LE(turns_of(other, OffloadId::count, {}, meanwhile), 3 * alone);
   }
   EXPECT_GT(node_.scheduler().counts().requests[static_cast<std::size_t>(OffloadId::count)].load(),
             200u);
 }
 
-// By one connection, a device's: its clients have accounts of their own, and it has none of theirs.
+// Over one connection of a device: its clients have accounts of their own, and it shares none.
 TEST_F(SchedulerSharesTest, CountsOfADevicesClientLeaveLanesToItsOthers) {
   auto& device = node_.connect({512, 512, 2}, 1);
   const auto count_for_bob = [&](const auto& meanwhile) {
@@ -129,7 +130,7 @@ TEST_F(SchedulerSharesTest, CountsOfADevicesClientLeaveLanesToItsOthers) {
   EXPECT_EQ(device.connection->account->parts.find<LaneShare>(), nullptr);
 }
 
-// Whoever fills its share of a scheduler with walks that wait keeps nobody out.
+// A client that fills its share of a scheduler with waiting walks blocks no other.
 TEST_F(SchedulerSharesTest, WalksThatWaitForLanesLeavePlacesToOthers) {
   std::vector<SchedulerFixture::Client*> greedy;
   for (std::uint32_t i = 0; i < 40; ++i) greedy.push_back(&node_.connect(kManyRequests, 1));
@@ -146,7 +147,7 @@ TEST_F(SchedulerSharesTest, WalksThatWaitForLanesLeavePlacesToOthers) {
     meanwhile();
     node_.turn();
   }
-  // Several turns pass until its doorbell is heard among so many.
+  // With so many doorbells it takes several turns until this one is seen.
   for (int i = 0; i < 5; ++i) {
     EXPECT_LE(turns_of(other, OffloadId::get, "key 100007", meanwhile), 20);
   }
@@ -154,7 +155,7 @@ TEST_F(SchedulerSharesTest, WalksThatWaitForLanesLeavePlacesToOthers) {
   EXPECT_TRUE(node_.run_until_idle());
 }
 
-// Short walks that need a lane, of snapshots here, keep those back that need none as little.
+// Nor do short walks that need a lane, here of snapshots, delay gets that need none.
 TEST_F(SchedulerSharesTest, GetsOfTheNewestStateDoNotWaitForThoseOfSnapshots) {
   auto& greedy = node_.connect(kManyRequests, 1);
   const Response opened = node_.call(greedy, request_of(OffloadId::snapshot_open, node_.map()));
@@ -181,7 +182,7 @@ TEST_F(SchedulerSharesTest, GetsOfTheNewestStateDoNotWaitForThoseOfSnapshots) {
 }
 
 TEST_F(SchedulerSharesTest, JobsOfHelpersLeavePlacesToOthers) {
-  // The one helper stays where it is until the end.
+  // The only helper is blocked until the end.
   std::atomic<bool> go_on{false};
   node_.services().helpers.run([&] { go_on.wait(false); });
   std::vector<SchedulerFixture::Client*> greedy;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a step may wait for, each by an offload of the test's own: a walk from inside a walk, a
-// helper, a version, a time; and that a client's end leaves none of them behind.
+// What a step may wait for, each by an offload of the test: a walk that begins within a walk, a
+// helper, a version, a time; and that the end of a client leaves none of them behind.
 #include "engine/scheduler.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ Offload own_offload(Next (*step)(Call&), const void* context = nullptr, bool map
           {.step = step, .executor = map ? &kMapWalks : nullptr, .context = context}};
 }
 
-/// Counts how many of it live, to see that states end with their requests.
+/// Counts its living instances, to check that states end with their requests.
 struct CountedState {
   static inline int living = 0;
   CountedState() { ++living; }
@@ -39,7 +39,7 @@ struct CountedState {
   int steps = 0;
 };
 
-// Gets the key, and then the key that it holds: each walk begins inside the one before.
+// Gets the key, and then the key in its value: each walk begins inside the one before.
 Next follow_keys(Call& call) {
   CountedState& state = call.state<CountedState>();
   const Completion* const found = ended_walk(call);
@@ -72,7 +72,7 @@ TEST(SchedulerWaits, AClientThatEndsLeavesNoWalkBehindThatWasToBeginInAnother) {
   const Offload own = own_offload(follow_keys, nullptr, true);
   SchedulerFixture node({}, std::uint64_t{1} << 20, {&own, 1});
   auto& witness = node.connect();
-  // A circle, which would be followed for ever.
+  // A cycle, which would be followed for ever.
   ASSERT_TRUE(node.call(witness, request_of(wire::OffloadId::put, node.map()), "a", "b").applied());
   ASSERT_TRUE(node.call(witness, request_of(wire::OffloadId::put, node.map()), "b", "a").applied());
   auto& client = node.connect();
@@ -88,7 +88,7 @@ TEST(SchedulerWaits, AClientThatEndsLeavesNoWalkBehindThatWasToBeginInAnother) {
   EXPECT_TRUE(client.ended);
 }
 
-/// Carries out one request in each of its turns.
+/// Executes one request in each of its turns.
 class OneATurn final : public Executor {
  public:
   explicit OneATurn(Scheduler& scheduler) : scheduler_(scheduler) { turns = 0; }
@@ -143,12 +143,12 @@ TEST(SchedulerExecutors, OneHasATurnWhenItAsksAndNoOther) {
   node.turns(10);
   EXPECT_EQ(OneATurn::turns, 4) << "nothing was left";
   for (int i = 0; i < 3; ++i) EXPECT_TRUE(node.wait(client).answers());
-  // Other executors' requests are none of its business.
+  // It does not see other executors' requests.
   ASSERT_TRUE(node.call(client, request_of(wire::OffloadId::put, node.map()), "k", "v").applied());
   EXPECT_EQ(OneATurn::turns, 4);
 }
 
-// Answers at the time that its context says.
+// Answers at the time in its context.
 Next wait_for_time(Call& call) {
   CountedState& state = call.state<CountedState>();
   const auto& when = *static_cast<const std::uint64_t*>(call.offload().context);
@@ -189,11 +189,11 @@ TEST(SchedulerWaits, AClientThatEndsIsNotKeptByATimeFarAway) {
 }
 
 struct HelperWork {
-  mutable std::atomic<bool> begun{false};  // the helper says so
+  mutable std::atomic<bool> begun{false};  // set by the helper
   std::atomic<bool> may_end{true};
 };
 
-// Has a helper fill its state in, while the client may come to its end.
+// Has a helper fill its state, while the client may disconnect.
 Next ask_helper(Call& call) {
   CountedState& state = call.state<CountedState>();
   if (state.steps++ != 0) return call.answer({}, {state.text});
@@ -215,7 +215,7 @@ TEST(SchedulerConcurrency, AHelperThatWorksForAClientThatEndedKeepsItsRequest) {
   work.may_end.store(false);
   client->post(message_of(request_of(kOwn)));
   client->ring();
-  // What no helper has begun ends with its client.
+  // Work that no helper has begun ends with its client.
   ASSERT_TRUE(node.run_until([&] { return work.begun.load(std::memory_order_acquire); }));
   node.disconnect(client);
   node.turns(10);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offload of transactions: what it answers, and what it refuses in words.
+// The offload of transactions: its answers, and its refusals with text.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -24,7 +24,7 @@ using object_calls::FoundHead;
 using object_calls::StepHead;
 using wire::OffloadId;
 
-/// A request, step by step.
+/// Builds a request, step by step.
 class Asked {
  public:
   explicit Asked(const std::vector<std::string>& names)
@@ -65,7 +65,7 @@ class Asked {
 
 class TransactionOffload : public testing::Test {
  protected:
-  // Of these two; "m" has a clock of its own.
+  // Objects "own/..." share a clock; "m" has a clock of its own.
   TransactionOffload() {
     node_.store().groups->share();
     const std::string shape(base::bytes_of(tree::shape_of(MapOptions{})));
@@ -136,7 +136,7 @@ TEST_F(TransactionOffload, ALongOneIsDoneByAHelper) {
                               found(done.header.version, std::string(3000, 'v')));
 }
 
-// Its request is short.
+// Its request is short, but its reads are long.
 TEST_F(TransactionOffload, OneThatReadsMuchIsDoneByAHelper) {
   const std::string value(40'000, 'v');
   const auto steps = [&] { return node_.services().helpers.numbers().steps; };
@@ -306,7 +306,7 @@ TEST_F(TransactionOffload, ANumberIsRefusedInWords) {
             Code::invalid_argument);
 }
 
-// A long one, which a helper does, and whose answer is too long to be kept.
+// A long transaction, which a helper runs, and whose answer is too long to be kept.
 TEST_F(TransactionOffload, OfALongAnswerItIsKnownThatItWasGiven) {
   const std::uint64_t client = make_client();
   ASSERT_EQ(transact(Asked({"own/a"}).put(0, "k", std::string(70'000, 'v'))).code(), Code::invalid);
@@ -321,7 +321,7 @@ TEST_F(TransactionOffload, OfALongAnswerItIsKnownThatItWasGiven) {
   EXPECT_EQ(again.payload, "");
 }
 
-// The number of a connection that goes before it was carried out is free again.
+// If the connection is lost before the transaction runs, its number is free again.
 TEST_F(TransactionOffload, WhoeverAsksForANumberThatRunsGetsItsAnswer) {
   const std::uint64_t client = make_client();
   Asked asked({"own/a", "own/h"});
@@ -335,7 +335,7 @@ TEST_F(TransactionOffload, WhoeverAsksForANumberThatRunsGetsItsAnswer) {
   };
   client_->post(message(++tag_));
   client_->ring();
-  node_.turns(1);  // a helper does it
+  node_.turns(1);  // a helper runs it
   other->post(message(++tag_));
   other->ring();
   const Response first = node_.wait(client_);

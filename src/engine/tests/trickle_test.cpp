@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that let their bytes trickle: a slot at a time, each with a doorbell. They get what they
-// ask for in the end, take memory by what they have sent, and delay nobody.
+// Clients that send one slot at a time, each with a doorbell. Their requests complete in the end,
+// take memory in proportion to what they have sent, and delay no other client.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ namespace {
 
 using wire::OffloadId;
 
-/// A message on its way, one slot for each step.
+/// A message that is sent one slot at a time.
 class Trickle {
  public:
   Trickle(SchedulerFixture::Client& client, std::string message)
@@ -55,7 +55,7 @@ int turns_of_a_get(SchedulerFixture& node, SchedulerFixture::Client& client, std
 }
 
 constexpr std::size_t kValueBytes = 100'000;
-/// What a message takes of the budget as soon as it is longer than a slot or two.
+/// Bytes of the budget that a message takes as soon as it is longer than a slot or two.
 constexpr std::uint64_t kFirstBytes = 4096;
 
 std::string put_of(const SchedulerFixture& node, int number) {
@@ -80,9 +80,9 @@ TEST(SchedulerTrickle, ClientsWhoseBytesTrickleAreServedAndDelayNobody) {
       sent += trickle.sent();
     }
     slowest = std::max(slowest, turns_of_a_get(node, good, "k", "v"));
-    // By what has come, not by what was claimed: buffers grow fourfold.
+    // In proportion to what has arrived, not to the claimed length: buffers grow fourfold.
     ASSERT_LE(node.services().budget.used(), 4 * sent + kTrickles * kFirstBytes);
-    // Another client's long message finds its memory beside them.
+    // Another client's long message finds memory beside them.
     if (round % 500 == 499) {
       const std::string large(std::size_t{1} << 20, 'L');
       ASSERT_TRUE(node.call(good, request_of(OffloadId::put, node.map()), "L", large).applied());
@@ -99,7 +99,7 @@ TEST(SchedulerTrickle, ClientsWhoseBytesTrickleAreServedAndDelayNobody) {
   EXPECT_EQ(node.broken(), 0);
 }
 
-// Its share is its own: one that floods does not take it from under it.
+// A client's share is reserved: a flood by another client does not take it.
 TEST(SchedulerTrickle, AClientKeepsItsShareWhileAnotherFloods) {
   constexpr std::uint64_t kBudget = std::uint64_t{2} << 20;
   SchedulerFixture node({}, kBudget);

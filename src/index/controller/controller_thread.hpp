@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rounds of a switch's controller on a thread of its own, as long as it lives, whether they come
-// about or not.
+// Runs the rounds of a switch controller on a thread of its own, for as long as the object lives; a
+// failed round does not end it.
 //
 // Thread: any.
 #pragma once
@@ -23,7 +23,7 @@ class ControllerThread {
   ControllerThread(const ControllerThread&) = delete;
   ControllerThread& operator=(const ControllerThread&) = delete;
 
-  /// Rounds in which all went well.
+  /// Rounds that succeeded.
   [[nodiscard]] std::uint64_t rounds() const { return rounds_.load(std::memory_order_acquire); }
 
  private:

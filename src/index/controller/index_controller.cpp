@@ -21,20 +21,20 @@ using place::IndexFollower;
 namespace {
 
 constexpr std::chrono::milliseconds kLook(50);
-/// A switch is asked so often while something takes long, for it is not to forget the map.
+/// Interval of keepalive requests to a switch during long operations: a silent holder is forgotten.
 constexpr std::uint64_t kAskNs = dataplane::kHolderSilentNs / 6;
-/// What takes a switch no time is waited for so long, and beside something else so long.
+/// Timeouts of short requests, and of requests that are made beside another operation.
 constexpr std::uint64_t kShortNs = 1'000'000'000;
 constexpr std::uint64_t kBesideNs = 200'000'000;
-/// READs that switches have redirected come to the node within that, or are lost.
+/// A READ that a switch has redirected reaches the node within this time, or is lost.
 constexpr std::uint64_t kLateReadsNs = 100'000'000;
-/// So long nothing is asked of a switch that has not answered, and of one that has refused tables.
+/// Pause after a switch's timeout, and after a refusal of tables.
 constexpr std::uint64_t kSlowRestsNs = 3'000'000'000;
 constexpr std::uint64_t kRefusedRestsNs = 500'000'000;
 
 }  // namespace
 
-// What may take longer than the lease stands is done by a thread beside this one.
+// Runs on another thread what may take longer than the lease, and keeps the lease meanwhile.
 template <class Work>
 auto IndexController::while_kept(const Work& work) {
   auto done = std::async(std::launch::async, work);
@@ -110,9 +110,8 @@ std::expected<IndexFollower::Changes, IndexController::Fault> IndexController::r
   return changes;
 }
 
-// Renews the lease, and has switches know that their controller is there: all, or all others than
-// the one that is waited for. A lease that is lost, or a switch that is gone, is noticed by whoever
-// needs it next.
+// Renews the lease, and sends keepalives to all switches, or to all but the one that is waited for.
+// Ignores errors: the next use of the lease or the switch meets them.
 void IndexController::keep(const Switch* besides) {
   if (link_) static_cast<void>(link_->keep());
   if (std::exchange(keeps_, true)) return;
@@ -141,7 +140,7 @@ Result<void> IndexController::open_link() {
   return {};
 }
 
-// Tables are told whole. The first ones of a link write the key that it came with.
+// Marks all tables for installation. The first ones of a link write the key that it opened with.
 Result<void> IndexController::begin_generation() {
   for (Switch& each : switches_) each.current = false;
   if (!std::exchange(installed_, true)) return {};
@@ -153,8 +152,8 @@ Result<void> IndexController::begin_generation() {
   return {};
 }
 
-// A switch that could not be told may go on with its tables for a while, and the node lets two
-// generations be good.
+// Waits for switches that have older tables and could not be updated: they may use them for a
+// while, and the node keeps two generations valid.
 Result<void> IndexController::end_generation_before() {
   const auto may_have_it = [](const Switch& each) { return each.filled && !each.current; };
   if (!link_ || !before_ || std::ranges::any_of(switches_, may_have_it)) return {};
@@ -165,7 +164,7 @@ Result<void> IndexController::end_generation_before() {
   return link_->end_generations_before();
 }
 
-// All of it that is there: what it tells stands before a tree that is read afterwards.
+// Reads all that the feed has, so that a tree read afterwards contains it.
 Result<void> IndexController::read_feed() {
   if (!feed_) return {};
   const auto landing = std::make_unique<place::FeedCursor::Landing>();
@@ -196,7 +195,7 @@ Result<void> IndexController::read_feed() {
   return {};
 }
 
-// Without a feed each time.
+// Reads the tree if its shape has changed; without a feed in each round.
 Result<void> IndexController::read_shape() {
   if (feed_ && !stale_) return {};
   const std::uint64_t now = base::monotonic_ns();
@@ -209,7 +208,7 @@ Result<void> IndexController::read_shape() {
   return {};
 }
 
-// Nothing while they are not due, or a trace has them.
+// Empty while the counts are not due, or if there is a trace.
 Result<place::LeafCounts> IndexController::count_leaves() {
   if (!options_.trace.empty()) return place::LeafCounts();
   const std::uint64_t now = base::monotonic_ns();
@@ -218,8 +217,8 @@ Result<place::LeafCounts> IndexController::count_leaves() {
   return link_->read_counts();
 }
 
-// Its keys are void, or will be soon, and tables that name them are worse than none. The next link
-// has others.
+// The link's keys are void, or will be soon; tables that name them are worse than none. The next
+// link has other keys.
 IndexController::Fault IndexController::lose_node(const Error& error) {
   clear();
   follower_.reset();
@@ -232,21 +231,21 @@ IndexController::Fault IndexController::lose_node(const Error& error) {
 std::expected<IndexController::Did, IndexController::Fault> IndexController::update(
     Switch& to, std::string_view changes) {
   if (base::monotonic_ns() < to.rests_until_ns) return std::unexpected(*to.fault);
-  // A switch that has begun anew has no tables, and says so by having ended the connection.
+  // A restarted switch has no tables, and its connection is closed.
   if (auto reached = reach(to); !reached) return std::unexpected(std::move(reached.error()));
   if (to.current && changes.empty()) return Did::nothing;
   if (std::exchange(to.current, false)) {
     auto changed = send(to, "change", changes, kShortNs);
     to.current = changed.has_value();
     if (changed) return Did::changed;
-    // If it has refused, it has forgotten the map just now.
+    // A switch that refuses forgets the map.
     if (changed.error().words.empty()) return std::unexpected(std::move(changed.error()));
   }
   const std::string& text = program(to.part);
   if (const auto kept = link_->keep(); !kept) {
     return std::unexpected(Fault{Fault::Side::node, kept.error(), {}, {}});
   }
-  if (!to.client) {  // it went meanwhile
+  if (!to.client) {  // the connection was lost meanwhile
     return std::unexpected(
         Fault{Fault::Side::control, {Code::connection_lost, 0, 0}, {}, to.control});
   }
@@ -273,7 +272,7 @@ std::vector<std::string> IndexController::text_of(
   return texts;
 }
 
-// The redirect key of these tables is new, and so are their cursors.
+// These tables have a new redirect key, and new cursors.
 const std::string& IndexController::program(std::size_t part) {
   if (!programs_.empty()) return programs_[part];
   programs_ = while_kept([this] {
@@ -292,8 +291,8 @@ const std::string& IndexController::program(std::size_t part) {
   return programs_[part];
 }
 
-// It says what it holds. If that is nothing it has forgotten the map, for it has heard nothing for
-// long, or somebody has installed something else.
+// Asks the switch what it holds. If that is nothing, it has forgotten the map: it heard nothing for
+// too long, or another controller has installed something else.
 std::expected<void, IndexController::Fault> IndexController::reach(Switch& to) {
   const auto ask = [&]() -> std::expected<void, Fault> {
     const auto held = send(to, "held", {}, kShortNs);

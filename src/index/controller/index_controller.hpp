@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The controller of switches: has their tables follow a map of a node. Round by round it reads the
-// map's mapping feed and sends them the entries of leaves that have moved. When it begins, when it
-// is behind the feed, and when the tree has another shape, it reads the tree and compiles it. A
-// node or a switch that is gone is sought again in the next round, and then that switch gets
-// everything. Switches have the same tables each, or stand in a row and have a part each
+// Controller of switches: keeps their tables up to date with a map of a node. Each round reads the
+// map's mapping feed and sends the entries of leaves that have moved. At the start, when it falls
+// behind the feed, and when the tree's shape changes, it reads the tree and compiles it. After a
+// fault of a node or a switch, the next round connects again, and installs the switch's tables
+// whole. The switches have the same tables each, or stand in a row and have a part each
 // (dataplane/way_tables.hpp). Several controllers, of other maps, may fill the tables of one
 // switch.
 //
-// The key that the tables write is good while the controller's lease is. So the lease is renewed
-// while something takes long, and where it is lost the switches forget the map at once. Tables that
-// are told whole write a key of their own; that of the tables before is void once every switch has
-// the new ones.
+// The redirect key that the tables write is valid while the controller's lease is. So the
+// controller renews the lease during long operations, and when it is lost makes the switches forget
+// the map immediately. Tables that are installed whole write a new key; the key of the previous
+// tables is revoked once every switch has the new ones.
 //
 // Thread: one.
 #pragma once
@@ -36,58 +36,59 @@ class IndexController {
   struct Options {
     NodeAddress node;
     std::string map;
-    std::vector<std::string> controls;  ///< the sockets of the switches
+    std::vector<std::string> controls;  ///< sockets of the switches
     dataplane::TableLimits limits;
-    /// Where the switches stand in a row, in their order from the clients on: the room of each.
-    /// What `limits` says must be theirs (limits_of()). Empty: each has all.
+    /// For switches in a row, in order from the clients on: the room of each. Requires: `limits`
+    /// are those that limits_of() computes from it. Empty: each switch has all tables.
     std::vector<dataplane::HopBudget> hops{};
-    /// Which node it is to the switches, where a map lies on several: each has a controller.
+    /// The node's number at the switches, if a map lies on several nodes; each node has a
+    /// controller.
     std::uint16_t number = 0;
-    ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
-    /// Keys that somebody has read, as often as they are here: they count in place of what the
-    /// node has counted. Empty: that.
+    ConnectOptions connecting{};  ///< with a secret of role admin, if the node has secrets
+    /// Keys that were read, once for each read: they replace the node's own counts. Empty: the
+    /// node's.
     std::vector<std::string> trace{};
-    /// Between two looks at which leaves are read most.
+    /// Interval between two reads of the leaves' counts.
     std::uint64_t count_every_ns = 1'000'000'000;
-    /// Between two times that the tree is read whole, at least.
+    /// Least interval between two reads of the whole tree.
     std::uint64_t read_every_ns = 0;
   };
-  /// What was read of the node, ever.
+  /// What was read of the node since the start.
   struct Counts {
-    std::uint64_t trees = 0;   // that were read whole
-    std::uint64_t moves = 0;   // changes that the feed told
-    std::uint64_t behind = 0;  // times that it was behind the feed, or began
+    std::uint64_t trees = 0;   // read whole
+    std::uint64_t moves = 0;   // changes reported by the feed
+    std::uint64_t behind = 0;  // times that it fell behind the feed, or started
   };
-  /// What a round has done; at the switch that was told most.
+  /// What a round has done, at the switch with the largest change.
   enum class Did : std::uint8_t {
-    nothing,    // all was as before
+    nothing,    // nothing had changed
     changed,    // entries name other addresses
-    installed,  // the switch got everything
+    installed,  // all tables were installed
   };
-  /// Which side could not be reached, or has refused.
+  /// The side that could not be reached, or has refused.
   struct Fault {
     enum class Side : std::uint8_t { node, control };
     Side side = Side::node;
     Error error;
-    std::string words;    ///< the switch's; empty: none
+    std::string words;    ///< the switch's message; empty: none
     std::string control;  ///< which switch
   };
 
   explicit IndexController(Options options);
 
-  /// The fault of one switch keeps no other one from being told. To be called at least three times
-  /// a second. Cost: some round trips; as IndexFollower::follow() where the tree is read; and a
-  /// text of the tables where they are installed.
+  /// Updates all switches; a fault of one does not keep the others from being updated. Call at
+  /// least three times a second. Cost: some round trips; as IndexFollower::follow() if the tree is
+  /// read; and a text of the tables if they are installed.
   std::expected<Did, Fault> round();
 
-  /// Has the switches that can be reached forget the map: the node answers in their place.
+  /// Makes all reachable switches forget the map: the node then answers all READs.
   void clear();
 
-  /// Null: none was read yet. Of the last round.
+  /// The follower, as of the last round; null: nothing was read yet.
   [[nodiscard]] const place::IndexFollower* follower() const {
     return follower_ ? &*follower_ : nullptr;
   }
-  /// Entries that it has changed one by one, ever.
+  /// Entries changed one by one, since the start.
   [[nodiscard]] std::uint64_t changes() const { return changes_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
 
@@ -95,14 +96,14 @@ class IndexController {
   struct Switch {
     Switch(std::string at, std::size_t number) : control(std::move(at)), part(number) {}
     std::string control;
-    std::size_t part;  // of the tables
+    std::size_t part;  // its part of the tables
     std::optional<dataplane::ControlClient> client;
-    bool current = false;   // it has what was compiled last
-    bool filled = false;    // it may have something of this controller
-    bool has_none = false;  // of what it was put: its part is empty
+    bool current = false;   // it has the newest tables
+    bool filled = false;    // it may have tables of this controller
+    bool has_none = false;  // its installed part is empty
     std::uint64_t asked_ns = 0;
-    std::uint64_t rests_until_ns = 0;  // after a fault that the next round would meet again
-    std::optional<Fault> fault;        // that one
+    std::uint64_t rests_until_ns = 0;  // after a fault that would recur in the next round
+    std::optional<Fault> fault;        // that fault
   };
 
   [[nodiscard]] dataplane::WayBudget way() const { return {options_.limits.ranges, options_.hops}; }
@@ -128,16 +129,16 @@ class IndexController {
   std::vector<Switch> switches_;
   std::unique_ptr<IndexLink> link_;
   std::optional<place::IndexFollower> follower_;  // of this link
-  std::optional<place::FeedCursor> feed_;  // nothing: there is none, and each round reads the tree
-  bool stale_ = false;                     // the tree has another shape than was read
-  std::uint64_t read_ns_ = 0;              // when it was read
+  std::optional<place::FeedCursor> feed_;         // nothing: no feed, and each round reads the tree
+  bool stale_ = false;                            // the tree's shape has changed
+  std::uint64_t read_ns_ = 0;                     // when it was read
   Counts counts_;
   bool installed_ = false;  // switches may have tables of the present generation
-  bool before_ = false;     // and the key of the one before is good
-  /// When that is to end, for no switch has tables that write it any more; or 0.
+  bool before_ = false;     // the previous generation's key is valid
+  /// When to revoke that key, once no switch has tables that write it; else 0.
   std::uint64_t before_ends_ns_ = 0;
-  bool keeps_ = false;  // it is asking switches, and one of them is waited for
-  /// What each part of the tables is as text; empty: not made yet.
+  bool keeps_ = false;  // keep() runs, and waits for a switch
+  /// The parts of the tables as text; empty: not made yet.
   std::vector<std::string> programs_;
   std::uint64_t changes_ = 0;
   std::uint64_t counted_ns_ = 0;

@@ -16,15 +16,15 @@
 namespace espalier::client {
 namespace {
 
-// What the session has opened is there until its leases end: then the node knows of it no more. A
-// map that was dropped is found missing when it is opened again.
+// What the session has opened exists until its leases end; then the node answers not_found. A
+// dropped map is detected when it is opened again.
 Error lost_if_fenced(const Error& error) {
   return error.code == Code::not_found ? Error{Code::connection_lost, 0, 0} : error;
 }
 
 constexpr std::uint64_t kIndexNapNs = 1'000'000;
-constexpr std::uint32_t kSpins = 2000;  // looks in vain before a nap
-// A lease is lost after more than twice that.
+constexpr std::uint32_t kSpins = 2000;  // empty polls before a nap
+// A lease is lost after more than twice this share of its time.
 constexpr std::uint64_t kRenewShare = 4;
 
 }  // namespace
@@ -73,8 +73,8 @@ Result<void> IndexLink::open_map(std::string_view name) {
   return {};
 }
 
-// No walk is in flight that the lease would have to hold memory for: what comes torn, or of another
-// node, is looked at by who reads.
+// The lease holds back no memory: no walk is in flight, and readers check for torn nodes and nodes
+// of another map.
 Result<void> IndexLink::keep() {
   const std::uint64_t now = base::monotonic_ns();
   if (now - renewed_ns_ < opening_.lease.lost_after_ns / kRenewShare) return {};
@@ -161,7 +161,7 @@ Result<void> IndexLink::read(std::span<const Want> wanted) {
     if (meanwhile_) meanwhile_();
     await(lane);
   } catch (...) {
-    port_->fail();  // the lane goes, and where its READs go
+    port_->fail();  // the lane is destroyed, and so is the memory of its READs
     throw;
   }
   return lane.failed ? fail(Code::connection_lost) : Result<void>();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of who fills the tables of switches to one map of a node: rings for what is asked, READs
-// for its tree, and a lease, on which both the right to read and the key that the tables write
-// depend. It ends when the map is dropped, the lease is lost or the node is gone; another may then
-// be opened, with other keys.
+// The connection of a switch controller to one map of a node: rings for calls, READs for the map's
+// tree, and a lease, which the right to read and the key that the tables write depend on. It ends
+// when the map is dropped, the lease is lost or the node is gone; then another link may be opened,
+// with other keys.
 //
 // Thread: one.
 #pragma once
@@ -27,7 +27,7 @@ namespace espalier::client {
 
 class IndexLink final : public place::RegionSource {
  public:
-  /// Errors: unsupported (no READ to this address can carry a key, or the node does not offer its
+  /// Errors: unsupported (READs to this address cannot carry a key, or the node does not offer its
   /// memory), not_found and wrong_kind (of the map), and those of FabricConnection::open.
   static Result<std::unique_ptr<IndexLink>> open(const NodeAddress& address, std::string_view map,
                                                  const ConnectOptions& connecting = {});
@@ -36,30 +36,32 @@ class IndexLink final : public place::RegionSource {
   [[nodiscard]] dataplane::MapKeys keys() const {
     return {opening_.keyed->key, opening_.redirect->key};
   }
-  /// What the numbers of its keys leave out.
+  /// The prefix of keys that their numbers leave out.
   [[nodiscard]] const std::string& prefix() const { return opening_.keyed->prefix; }
-  /// Where the addresses of nodes begin, as tables have them.
+  /// The first address of the map's nodes in tables.
   [[nodiscard]] std::uint64_t base() const { return opening_.redirect->base; }
   [[nodiscard]] const tree::MapView& view() const { return *view_; }
 
-  /// Has the node tell the map's mapping feed, for as long as the lease stands, and says where it
-  /// lies. Errors: unsupported (the node has none), and those of feed_open; corrupt.
+  /// Has the node write the map's mapping feed for as long as the lease is valid, and returns a
+  /// cursor to it. Errors: unsupported (the node has none), and those of feed_open; corrupt.
   Result<place::FeedCursor> follow();
-  /// Renews the lease where it is due; to be called at least three times a second. Errors:
-  /// connection_lost (the lease is lost, or the node is gone), and then it is over.
+  /// Renews the lease if it is due; call at least three times a second. Errors: connection_lost
+  /// (the lease is lost, or the node is gone), and then the link has ended.
   Result<void> keep();
-  /// Another redirect key, which keys() and base() name from now on; the one before stays good
-  /// until the next, or end_generations_before(). Errors: connection_lost; those of offering a key.
+  /// Takes another redirect key, which keys() and base() return from now on; the previous one stays
+  /// valid until the next call, or end_generations_before(). Errors: connection_lost; those of
+  /// offering a key.
   Result<void> begin_generation();
-  /// No switch has tables of generations before: their keys are void. Errors: connection_lost.
+  /// Revokes the keys of earlier generations. Requires: no switch has tables with them. Errors:
+  /// connection_lost.
   Result<void> end_generations_before();
-  /// Whether the map is still there. Errors: not_found (it was dropped), connection_lost.
+  /// Checks that the map still exists. Errors: not_found (it was dropped), connection_lost.
   Result<void> check_map();
-  /// How often leaves are read, as far as the node knows. Errors: connection_lost; contended (the
-  /// map is offered under another key now: the link is to be opened anew).
+  /// The node's counts of how often leaves are read. Errors: connection_lost; contended (the map is
+  /// offered under another key now: open a new link).
   Result<place::LeafCounts> read_counts();
   Result<void> read(std::span<const Want> wanted) override;
-  /// What is called with each read, for reading a tree takes long.
+  /// Sets a function to call during each read, since reading a tree takes long.
   void call_while_reading(std::function<void()> meanwhile) { meanwhile_ = std::move(meanwhile); }
 
  private:
@@ -76,8 +78,8 @@ class IndexLink final : public place::RegionSource {
   std::optional<tree::MapView> view_;
   std::optional<place::ReadPort> port_;
   std::function<void()> meanwhile_;
-  std::uint64_t epoch_ = 0;       // that the node told last
-  std::uint64_t renewed_ns_ = 0;  // when that was asked
+  std::uint64_t epoch_ = 0;       // of the last renewal
+  std::uint64_t renewed_ns_ = 0;  // when that was requested
 };
 
 }  // namespace espalier::client

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: tables of a switch that follow a map by its mapping feed.
+// For tests: switch tables that follow a map by its mapping feed.
 //
 // Thread: one.
 #pragma once
@@ -21,7 +21,8 @@
 
 namespace espalier::place {
 
-/// A map, a switch's copy of its tables, and who has them follow the map by its feed.
+/// A map, a switch's copy of its tables, and the follower that updates the copy from the map's
+/// feed.
 class FollowedIndex {
  public:
   static constexpr std::uint64_t kBase = std::uint64_t{1} << 50;
@@ -30,7 +31,7 @@ class FollowedIndex {
 
   FollowedIndex() {
     for (std::uint64_t i = 0; i < kKeys; ++i) user.put(key_of(i), "value");
-    // Leaves that were left full are split once they are written again.
+    // Full leaves split once they are written again.
     for (std::uint64_t i = 0; i < 4 * kKeys; ++i) user.put(key_of(i * 7 % kKeys), "value");
     cursor_.emplace(*FeedCursor::create(*map->table.feed().add_follower(), *map));
     EXPECT_TRUE(take_feed()) << "the tree was not read yet, and nothing was told";
@@ -55,11 +56,11 @@ class FollowedIndex {
     reshaped_ = reshaped_ || !same_shape;
     return same_shape;
   }
-  /// The leaf of a key, as the host finds it.
+  /// The leaf of a key, found by the host.
   std::uint64_t leaf_of(const std::string& key) {
     return kBase + leaf_offset_of(*map, context, key);
   }
-  /// Keys whose leaf the switch's tables do not know.
+  /// Keys whose leaf the switch's tables do not have.
   std::uint64_t astray() {
     std::uint64_t count = 0;
     for (std::uint64_t i = 0; i < kKeys; ++i) {
@@ -70,8 +71,8 @@ class FollowedIndex {
     return count;
   }
 
-  /// Writes some keys anew. Returns whether it could be told as entries that are others, which the
-  /// switch takes over.
+  /// Writes some keys again. Returns whether that led to changed entries only, which the switch
+  /// then has.
   bool move_some(base::Random& random, int writes) {
     for (int i = 0; i < writes; ++i) user.put(key_of(random.below(kKeys)), "value");
     if (!take_feed()) return false;
@@ -80,8 +81,8 @@ class FollowedIndex {
     take(*changes);
     return true;
   }
-  /// Has the switch told what is new, of the tree where it has another shape. False: the tree
-  /// cannot be read.
+  /// Brings the switch up to date; reads the tree if its shape has changed. False: the tree cannot
+  /// be read.
   bool update() {
     if (reshaped_ && !follower.read(*map, region)) return false;
     reshaped_ = false;
@@ -103,9 +104,9 @@ class FollowedIndex {
   LocalRegion region{store.region.at(0)};
   IndexFollower follower{{1, 2}, "user", kBase, {.ranges = 200, .sets = 4, .nodes_per_set = 5000}};
   dataplane::IndexTables known;
-  std::uint64_t behind = 0;       // how often the feed was lost
+  std::uint64_t behind = 0;       // times that the follower fell behind the feed
   std::uint64_t changed = 0;      // entries
-  std::uint64_t generations = 0;  // how often all tables were told
+  std::uint64_t generations = 0;  // times that all tables were installed
 
  private:
   void take(const std::vector<dataplane::EntryChange>& changes) {
@@ -115,7 +116,7 @@ class FollowedIndex {
     changed += changes.size();
   }
 
-  bool reshaped_ = false;  // the tree is to be read
+  bool reshaped_ = false;  // the tree must be read
   FeedCursor::Landing landing_;
   std::optional<FeedCursor> cursor_;
 };

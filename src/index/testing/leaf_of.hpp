@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: which leaf has a key, as the host itself finds it.
+// For tests: the leaf of a key, found by the host.
 //
 // Thread: that of the context.
 #pragma once

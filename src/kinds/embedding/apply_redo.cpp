@@ -18,8 +18,7 @@ using catalog::RedoFault;
 
 namespace {
 
-// Sums are computed when the last part is there, of rows as they are then; later records of rows
-// keep them right.
+// Sums are computed with the last part, from the current rows; later records of rows update them.
 Result<void> apply_groups_part(EmbeddingTable& table, std::string_view record) {
   const auto redo = read_groups_redo(record);
   if (!redo) return std::unexpected(redo.error());
@@ -27,7 +26,7 @@ Result<void> apply_groups_part(EmbeddingTable& table, std::string_view record) {
   if (table.dropped()) return {};
   std::unique_ptr<GroupLists>& gathered = table.told_groups();
   if (redo->first) gathered = std::make_unique<GroupLists>();
-  // The first part is behind what a checkpoint has: then that has these groups, too.
+  // The first part precedes the checkpoint, which then has these groups, too.
   if (gathered == nullptr) return {};
   if (redo->rows > table.rows() - gathered->rows.size()) return catalog::corrupt(RedoFault::count);
   const std::size_t before = gathered->rows.size();
@@ -48,7 +47,7 @@ Result<void> apply_groups_part(EmbeddingTable& table, std::string_view record) {
 }  // namespace
 
 Result<void> apply_redo(EmbeddingTable& table, std::string_view record) {
-  ESPALIER_ASSERT(table.redo() == nullptr);  // the records of what is applied are there
+  ESPALIER_ASSERT(table.redo() == nullptr);  // else its own changes would be logged again
   if (is_of_groups(record)) return apply_groups_part(table, record);
   const auto redo = read_rows_redo(record);
   if (!redo) return std::unexpected(redo.error());

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applying records to an embedding table (kinds/embedding/redo_record.hpp), so that it has the rows
-// that the one had which made them, under the same numbers.
+// Applies redo records (kinds/embedding/redo_record.hpp) to an embedding table, so that it has the
+// same rows, under the same numbers, as the table that logged them.
 //
-// Records are applied in their order; rows of an append that are there already are left as they
-// are, for a later replacement may have changed them, and comes again.
+// Records are applied in order. Rows of an append that are there already are left as they are: a
+// later replacement may have changed them, and its record is applied again.
 //
 // Thread: one at a time for each table.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace espalier::embedding {
 
-/// Applies a record, of any bytes; to a table that was dropped none. Cost: a copy of its rows.
+/// Applies one record of arbitrary bytes; a dropped table ignores it. Cost: a copy of its rows.
 /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory; nothing was done.
 /// Requires: the table makes no records; no other thread writes it.
 Result<void> apply_redo(EmbeddingTable& table, std::string_view record);

@@ -51,7 +51,7 @@ class EmbeddingAudit {
     want(std::memcmp(header_ + offsetof(EmbeddingHeader, shape), &shape, sizeof shape) == 0,
          "the header has another shape");
     const std::uint64_t rows_per = table_.divider().rows();
-    const std::uint64_t rows = table_.all_rows();  // those that wait for their records, too
+    const std::uint64_t rows = table_.all_rows();  // including those that wait for their records
     want(table_.pages() == base::divide_up(rows, rows_per) && table_.rows() <= rows,
          std::to_string(table_.pages()) + " pages for " + std::to_string(rows) + " rows");
   }
@@ -62,8 +62,7 @@ class EmbeddingAudit {
     want(table_.pool().at(list) == table_.page_list().entries(),
          "the header names another page list than readers here follow");
     const bool own = wire::Ref{buffer}.offset() != table_.header_offset();
-    // A header that says that its table was dropped is no buffer in use: check_header() looks at
-    // it.
+    // The header of a dropped table is no buffer in use: check_header() checks it.
     want(is_in_use(buffer) || (!own && table_.dropped()),
          "the page list lies in no buffer that is in use");
     want(list - wire::Ref{buffer}.offset() == (own ? kListOffset : kFirstListOffset),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a whole embedding table: what its header, page list and pages say of each other.
+// Checks a whole embedding table: that its header, page list and pages agree.
 //
 // Thread: any; appends and replacements wait meanwhile.
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace espalier::embedding {
 
-/// What is wrong, in words; nothing: all is well. Cost: a look at each page's header.
+/// The violations, in words; empty: none. Cost: reads each page's header.
 [[nodiscard]] std::vector<std::string> audit(const EmbeddingTable& table);
 
 }  // namespace espalier::embedding

@@ -11,8 +11,8 @@
 namespace espalier::embedding {
 namespace {
 
-// Eight sums of every eighth product each, so that the compiler may take them together; in this
-// order whatever the machine.
+// Eight partial sums of every eighth product each, so that the compiler may vectorise them; the
+// order is the same on all machines.
 float product(const float* a, std::span<const float> b) {
   std::array<float, 8> sums{};
   for (std::size_t i = 0; i < b.size(); i += 8) {
@@ -83,7 +83,7 @@ void BagFolder::fold(std::span<const std::byte* const> rows) {
     float* const after = turns_.data() + std::size_t{1 - turn_} * dimension_;
     const float* const weights =
         work_.bags.weights.empty() ? nullptr : work_.bags.weights.data() + id_;
-    // They are in the cache, having just come.
+    // They were just read, so they are in the cache.
     kernel_({rows.data(), weights, has_rows_ ? before : nullptr, after, rows.data(), rows.data(),
              static_cast<std::uint32_t>(some), dimension_, row_bytes_});
     turn_ = 1 - turn_;

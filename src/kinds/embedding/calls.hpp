@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of embedding tables: what is asked of one, and what is answered.
+// The calls of embedding tables: requests and replies.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace espalier::embedding_calls {
 
-// Of wire::FieldKind, which has no name for it yet.
+// A value of wire::FieldKind that has no name there yet.
 inline constexpr wire::FieldKind kEmbeddingField{10};
 
 [[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(
@@ -24,9 +24,9 @@ inline constexpr wire::FieldKind kEmbeddingField{10};
 
 // --- replies -------------------------------------------------------------------------------------
 
-/// An embedding table by the number that its node gave it, and by which renames it has its name.
-/// Requests by that number say how many renames there were: so one that was renamed later is not
-/// read, or written, by a name that it has no more.
+/// An embedding table, by the number that its node assigned, and the renames by which it has its
+/// name. Requests by that number carry the number of renames known: so a table that was renamed
+/// later is not read, or written, by its former name.
 struct Opened {
   std::uint32_t id = 0;
   embedding::EmbeddingShape shape{};
@@ -38,12 +38,12 @@ struct Opened {
     message.fixed(self.shape);
   }
   [[nodiscard]] static Opened of(const auto& table) { return of(table, 0); }
-  /// `since`: how many renames there had been before it was looked up.
+  /// `since`: the number of renames before the look-up.
   [[nodiscard]] static Opened of(const auto& table, std::uint32_t since) {
     return {table.id(), table.shape(), std::uint64_t{table.rename()} << 32 | since};
   }
   [[nodiscard]] std::uint32_t since() const { return static_cast<std::uint32_t>(renames); }
-  /// That by which it has its name; 0: of its making.
+  /// The rename by which it has its name; 0: its creation.
   [[nodiscard]] std::uint32_t own() const { return static_cast<std::uint32_t>(renames >> 32); }
   [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
 };
@@ -54,7 +54,7 @@ struct Numbers {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.numbers); }
 };
 
-/// As many rows as were asked to be, from this one on.
+/// The rows have consecutive numbers from this one on.
 struct Appended {
   std::uint64_t first = 0;
 
@@ -65,7 +65,7 @@ struct Replaced {
   static constexpr void fields(auto&, auto&) {}
 };
 
-/// Floats, 4 bytes each: those of one bag behind those of the other.
+/// Floats, 4 bytes each, bag by bag.
 struct Reduced {
   std::string_view results;
 
@@ -74,14 +74,14 @@ struct Reduced {
   }
 };
 
-/// By which number ids are renumbered.
+/// The grouping, by its number, that renumbers ids.
 struct Grouped {
   std::uint32_t grouping = 0;
 
   static constexpr void fields(auto& self, auto& message) { message.version(self.grouping); }
 };
 
-/// Ids by the grouping of that number, 4 bytes each.
+/// Ids as the grouping of that number renumbers them, 4 bytes each.
 struct Renumbered {
   std::uint32_t grouping = 0;
   std::string_view ids;
@@ -92,15 +92,15 @@ struct Renumbered {
   }
 };
 
-/// A row of fields (wire/one_sided.hpp), one of them an EmbeddingPlace.
+/// A sequence of fields (wire/one_sided.hpp), one of them an EmbeddingPlace.
 struct ReadsOpened {
   std::string_view described;
 
   static constexpr void fields(auto& self, auto& message) { message.rest(self.described); }
 };
 
-/// What a request says of names: how many renames there had been when its object was opened, and 1;
-/// 0: nothing.
+/// The renames that a request knows: 1 plus the number of renames when its object was opened; 0:
+/// unknown.
 inline constexpr std::string_view kNamedWords =
     "0, or 1 more than the renames that there were when it was opened";
 [[nodiscard]] constexpr std::uint32_t named_since(std::uint32_t renames) {
@@ -217,7 +217,7 @@ struct Replace {
   }
 };
 
-/// Read by each side for itself: a reply points into memory that only one of them has.
+/// Node and client parse it separately: a reply points into memory that only one of them has.
 struct Reduce {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::embedding_reduce,
@@ -253,7 +253,7 @@ struct Reduce {
   }
 };
 
-/// Of several tables: likewise. The header names the first one.
+/// Reduces several tables; parsed likewise. The header names the first one.
 struct ReduceTables {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::embedding_reduce_tables,
@@ -291,7 +291,7 @@ struct ReduceTables {
   }
 };
 
-/// Read by each side for itself, as it takes many steps at a node.
+/// Node and client handle it separately, because it takes many steps at a node.
 struct Group {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::embedding_group,

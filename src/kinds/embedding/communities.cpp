@@ -87,7 +87,7 @@ class CommunityFinder {
     }
   }
 
-  // To the community that it shares the most with, if that is more than it shares with its own.
+  // Moves an item to the community with which it shares the most, if that is more than its own.
   void move(std::uint32_t item) {
     met_.clear();
     for (std::uint64_t at = begins_[item]; at < begins_[item + 1]; ++at) {
@@ -116,8 +116,8 @@ class CommunityFinder {
   Communities found_;
   std::vector<std::uint32_t> sizes_;
   std::vector<std::uint32_t> met_;
-  std::vector<std::uint64_t> shared_;  // weight of each community; 0 between items
-  std::vector<std::uint64_t> begins_;  // of an item's lists in lists_of_
+  std::vector<std::uint64_t> shared_;  // weight by community; 0 between items
+  std::vector<std::uint64_t> begins_;  // offsets of an item's lists in lists_of_
   std::vector<std::uint32_t> lists_of_;
 };
 

@@ -52,7 +52,7 @@ class CommunityMerger {
     });
   }
 
-  // With which group this one is best merged.
+  // Finds the best partner of a group.
   void choose(std::uint32_t a) {
     best_gain_[a] = 0;
     if (rows_[a] == 0) return;
@@ -107,7 +107,7 @@ class CommunityMerger {
 
 std::vector<Merge> merges_of(std::uint32_t items, std::vector<ListPart>& parts,
                              std::uint32_t group_rows_max) {
-  // The same part of many lists is one of their weights.
+  // Combines equal parts of lists, and adds their weights.
   std::ranges::sort(parts, [](const ListPart& a, const ListPart& b) { return a.items < b.items; });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < parts.size(); ++i) {

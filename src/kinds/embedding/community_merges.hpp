@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The merges of one community of items (greedy_groups.hpp), from the best on.
+// The merges of one community of items (greedy_groups.hpp), the best ones first.
 //
 // Thread: one at a time.
 #pragma once
@@ -14,7 +14,7 @@ namespace espalier::embedding {
 
 inline constexpr std::uint32_t kCommunityItemsMax = 128;
 
-/// Some items of a community, or groups by their first items.
+/// A set of items of a community, or of groups, named by their first items.
 struct ItemSet {
   std::array<std::uint64_t, 2> words{};
 
@@ -35,15 +35,15 @@ struct ItemSet {
   friend auto operator<=>(const ItemSet&, const ItemSet&) = default;
 };
 
-/// What of a list lies in one community.
+/// The part of a list that lies in one community.
 struct ListPart {
   ItemSet items;
   std::uint64_t weight;
 };
 
-/// The group of `second` joins that of `first`: each is named by the first of its items.
+/// The group of `second` joins that of `first`: each is named by its first item.
 struct Merge {
-  double gain;  // benefit for each row of sums more
+  double gain;  // benefit for each additional row of sums
   std::uint32_t sums;
   std::uint8_t first;
   std::uint8_t second;

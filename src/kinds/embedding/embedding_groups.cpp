@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The groups of an embedding table: made while it is read and written (grouping.hpp), and left for
-// others.
+// The groups of an embedding table: made while it is read and written (grouping.hpp), and replaced
+// by others.
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -15,11 +15,11 @@
 namespace espalier::embedding {
 namespace {
 
-/// So many bytes of sums are computed while replacements wait, or one group: some 100 us.
+/// Bytes of sums that are computed while replacements wait, or one group: some 100 us.
 constexpr std::uint64_t kBytesPerTurn = 128 << 10;
-/// Replacements without a pause hold a grouping up no longer.
+/// Limit on how long replacements without a pause delay a grouping.
 constexpr int kYieldsMax = 100;
-/// Of sums that a reader computes for others: some microseconds.
+/// Bytes of sums that a reader computes on behalf of others: some microseconds.
 constexpr std::uint64_t kBytesPerHelp = 16 << 10;
 
 }  // namespace
@@ -41,7 +41,7 @@ bool EmbeddingTable::begin_grouping() {
 }
 
 void EmbeddingTable::end_grouping() {
-  std::shared_ptr<Memo> undone;  // goes after the lock
+  std::shared_ptr<Memo> undone;  // destroyed after the lock
   {
     const auto lock = hold_replacements();
     undone.swap(pending_);
@@ -53,10 +53,10 @@ void EmbeddingTable::end_grouping() {
   grouping_.store(false, std::memory_order_release);
 }
 
-// What it held goes back in steps, where others free in steps.
+// Its memory is freed in steps, if other threads free in steps.
 std::shared_ptr<Memo> EmbeddingTable::new_memo(std::uint64_t rows, const MemoNumbering& numbering) {
   std::uint32_t number = ++groupings_;
-  if (number == 0) number = ++groupings_;  // that is no grouping
+  if (number == 0) number = ++groupings_;  // which means no grouping
   grouping_groups_.store(numbering.groups(), std::memory_order_relaxed);
   auto memo = std::make_unique<Memo>(pool_, id_, options_.dimension, rows, numbering, number);
   const auto let_go = [waiting = waiting_](Memo* last) {
@@ -66,7 +66,7 @@ std::shared_ptr<Memo> EmbeddingTable::new_memo(std::uint64_t rows, const MemoNum
   return {memo.release(), let_go};
 }
 
-// What waits to be given back is there soon: taking a page has it freed.
+// Counts memory that waits to be freed: taking a page has it freed.
 std::uint64_t EmbeddingTable::free_bytes() const {
   const memory::Region& region = pool_.region();
   const std::uint64_t taken = region.taken_bytes();
@@ -87,7 +87,7 @@ Result<void> EmbeddingTable::begin_sums(std::shared_ptr<Memo> memo) {
   return {};
 }
 
-// A lock that is taken again at once goes to this thread again.
+// A lock that is taken again immediately goes to the same thread.
 void EmbeddingTable::let_replacements_go_on() const {
   for (int i = 0; i < kYieldsMax && replacements_waiting_.load(std::memory_order_relaxed) != 0;
        ++i) {
@@ -106,11 +106,11 @@ Result<bool> EmbeddingTable::compute_sums() {
   return more;
 }
 
-// Before its first record, so that a copy which begins behind that finds it counted.
+// Counted before its first record, so that a copy which begins after that one finds it counted.
 void EmbeddingTable::begin_group_records() { recorded_groupings_.fetch_add(1); }
 
 Result<void> EmbeddingTable::show_groups(catalog::RedoRoom& room) {
-  std::shared_ptr<Memo> before;  // goes after the lock
+  std::shared_ptr<Memo> before;  // destroyed after the lock
   const auto lock = hold_replacements();
   if (dropped()) return fail(Code::not_found, id_);
   room.hand_over();
@@ -119,7 +119,7 @@ Result<void> EmbeddingTable::show_groups(catalog::RedoRoom& room) {
   return {};
 }
 
-// Who reads sums of groups that were before finds odd sequences from now on.
+// Readers of sums of the former groups find odd sequences from now on.
 std::shared_ptr<Memo> EmbeddingTable::exchange_memo(std::shared_ptr<Memo> memo) {
   if (memo_ != nullptr) memo_->close();
   const std::lock_guard lock(memo_mutex_);
@@ -128,7 +128,7 @@ std::shared_ptr<Memo> EmbeddingTable::exchange_memo(std::shared_ptr<Memo> memo) 
   return memo;
 }
 
-// --- replacing rows that have one ----------------------------------------------------------------
+// --- replacing rows of groups --------------------------------------------------------------------
 
 template <class Do>
 void EmbeddingTable::for_groups_of(std::uint32_t row, const Do& act) const {
@@ -138,7 +138,7 @@ void EmbeddingTable::for_groups_of(std::uint32_t row, const Do& act) const {
   }
 }
 
-// Of a new store: no memo passes over that.
+// For a new store, which no memo passes over.
 bool EmbeddingTable::unmemoise(std::uint32_t row) const noexcept {
   bool has_sums = false;
   for (Memo* const memo : {memo_.get(), pending_.get()}) {
@@ -163,7 +163,7 @@ void EmbeddingTable::memoise(std::uint32_t row) const {
   for_groups_of(row, [](Memo& memo, std::uint32_t group) { memo.memoise(group); });
 }
 
-// In the order of the stores. Those who store rows may add others meanwhile, but take none away.
+// In the order of the stores. Other threads may add stores meanwhile, but remove none.
 void EmbeddingTable::compute_sums_of_stores(std::uint64_t sums) const {
   while (sums != 0) {
     std::uint32_t row = 0;
@@ -187,11 +187,11 @@ void EmbeddingTable::compute_sums_of_stores(std::uint64_t sums) const {
 void EmbeddingTable::help_with_sums() const {
   if (stores_without_sums_.load(std::memory_order_relaxed) == 0) return;
   const std::unique_lock lock(replacements_mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) return;  // who holds it computes some, or is soon done
+  if (!lock.owns_lock()) return;  // the holder computes some, or releases it soon
   compute_sums_of_stores(kBytesPerHelp / row_bytes_of(EmbeddingType::fp32, options_.dimension));
 }
 
-// What is stored meanwhile, and has no sums yet, is no fault.
+// A row that is stored meanwhile, and has no sums yet, is no fault.
 std::vector<std::string> EmbeddingTable::faults_of_groups() const {
   constexpr std::uint64_t kAll = ~std::uint64_t{0};
   for (;;) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An embedding table as an object of its store: made, made again, described, counted.
+// An embedding table as an object of its store: creation, recovery, description, statistics.
 #include <utility>
 
 #include "base/atomic_bytes.hpp"
@@ -15,7 +15,7 @@
 namespace espalier::embedding {
 namespace {
 
-// Of a table that was dropped the memory waits for readers elsewhere, and goes back in steps.
+// The memory of a dropped table waits for remote readers, and is freed in steps.
 Result<std::shared_ptr<EmbeddingTable>> make_embedding_table(const catalog::Catalog& catalog,
                                                              memory::BufferPool& pool,
                                                              std::uint32_t id, std::string name,

@@ -55,7 +55,7 @@ TEST(EmbeddingRedoConcurrency, RecordsComeInTheOrderOfTheirEffects) {
 }
 
 // Rows of groups that one thread replaces and another one stores when they are durable, beside
-// readers who compute sums for both: each sum is of rows that were there together.
+// readers that compute sums for both: each sum is of rows that were there together.
 TEST(EmbeddingRedoConcurrency, SumsAreOfRowsThatWereThereTogether) {
   catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
   NumberedRows of(8);

@@ -34,7 +34,7 @@ static_assert(memory::class_bytes(kHeaderClass) == kHeaderBytes);
 constexpr std::size_t kRowsAt = offsetof(EmbeddingHeader, rows);
 constexpr std::size_t kPagesAt = offsetof(EmbeddingHeader, pages);
 
-/// A record of rows, all but handed over. Errors: those of the sink.
+/// Reserves and fills a record of rows, except for handing it over. Errors: those of the sink.
 Result<catalog::RedoRoom> room_for(const EmbeddingTable& table, std::size_t bytes) {
   return catalog::RedoRoom::reserve(table.redo(), sizeof(RowsRecord) + bytes);
 }
@@ -55,14 +55,14 @@ void write_record(const catalog::RedoRoom& room, const EmbeddingTable& table, Re
 
 }  // namespace
 
-/// What an append needs besides the last page.
+/// The memory that an append needs besides the last page.
 struct EmbeddingTable::Need {
   std::uint64_t pages = 0;
   bool list = false;  // a page list of its own
 };
 
-/// What an append has of it: taken first, so that nothing can fail afterwards. Gives back what was
-/// not used.
+/// The part of it that an append has: allocated first, so that nothing can fail afterwards. Frees
+/// what was not used.
 struct EmbeddingTable::Growth {
   explicit Growth(memory::BufferPool& from) : pool(from) {}
   ~Growth() {
@@ -190,7 +190,7 @@ Result<EmbeddingTable::Need> EmbeddingTable::need_of(std::uint64_t count,
 }
 
 Result<void> EmbeddingTable::reserve(const Need& need, Growth& growth) {
-  growth.pages.reserve(need.pages);  // so that no page is lost on its way into it
+  growth.pages.reserve(need.pages);  // so that no page is lost to an exception
   while (!growth.has(need)) {
     const auto offset = pool_.allocate_or_reclaim(kPageClass);
     if (!offset) return std::unexpected(offset.error());
@@ -203,7 +203,7 @@ Result<void> EmbeddingTable::reserve(const Need& need, Growth& growth) {
   return {};
 }
 
-// Memory is taken without the lock, for it may have to be reclaimed first. Where others have
+// Allocates without the lock, because memory may have to be reclaimed first. If other threads have
 // appended meanwhile it may lack one page more than it has, but never more than so many rows have.
 Result<EmbeddingTable::Need> EmbeddingTable::reserve_and_lock(std::uint64_t count,
                                                               std::uint32_t named, Growth& growth,
@@ -232,10 +232,11 @@ void EmbeddingTable::use(Growth& growth, const Need& need) {
   store_shared(header_ + kPagesAt, number, std::memory_order_release);
 }
 
-// A reader that has the old list sees no sequence move any more, and so asks which list it is.
+// A reader of the old list sees no sequence change any more, and so checks which list is the
+// newest.
 void EmbeddingTable::move_list(std::uint64_t offset) {
   std::byte* const buffer = pool_.at(offset);
-  begin_buffer(buffer, kPageBytes, id_);  // long, so before those who replace rows must wait
+  begin_buffer(buffer, kPageBytes, id_);  // slow, so before replacements must wait
   const auto kept_out = hold_replacements();
   base::copy_shared(buffer + kListOffset, list_.load(std::memory_order_relaxed),
                     pages() * sizeof(PageEntry));
@@ -305,7 +306,7 @@ Result<void> EmbeddingTable::replace(std::uint64_t row, std::span<const std::byt
   return {};
 }
 
-// Those who wait are counted, for who computes the sums of groups to let them in.
+// Counts the waiting threads, so that a thread that computes sums of groups lets them in.
 std::unique_lock<std::mutex> EmbeddingTable::lock_replacements() const {
   replacements_waiting_.fetch_add(1, std::memory_order_relaxed);
   std::unique_lock lock(replacements_mutex_);
@@ -351,8 +352,8 @@ std::string EmbeddingTable::name() const {
   return name_;
 }
 
-// Who writes by a name has asked for it under one of these locks: so nothing is written by the old
-// name once the rename is answered.
+// Writers by a name check it under one of these locks: so nothing is written by the old name once
+// the rename is answered.
 void EmbeddingTable::set_renamed(std::string& name, std::uint32_t rename) noexcept {
   const std::lock_guard appends(appends_mutex_);
   const auto replacements = lock_replacements();

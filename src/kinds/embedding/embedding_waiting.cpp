@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an embedding table keeps from its readers until its record is durable, and shows them then:
-// rows that were appended, and a row in place of another. Rows have no versions, so what waits is
-// not in the table at all, but for rows behind those that are counted.
+// Changes that an embedding table hides from its readers until their records are durable: appended
+// rows, and replaced rows. Rows have no versions, so waiting changes are not in the table at all,
+// except for rows behind those that are counted.
 //
 //   append    record, rows behind the others  -> waiting_rows_   --+ the mark has risen:
 //   replace   record                          -> waiting_stores_ --+ counted, or stored
@@ -9,12 +9,12 @@
 //   waiting_stores_   stored, their groups' sums not computed | not durable yet
 //                     stores_without_sums_ of them            |
 //
-// Each writer puts what it has done in the list, then the table in the mark's list, and then looks
-// at the mark; who raises the mark looks at what waits after that. One of both sees the other
-// (base/durable_mark.hpp). Rows are stored with no other lock than that of stores, which nobody
-// holds for long: readers for a step, an audit for a page. Who raises the mark has no time for the
-// sums of a row's group: it only sees to it that nobody reads them, and they are computed by who
-// replaces rows next, or reads by groups (embedding_groups.cpp).
+// Each writer adds its change to the list, then the table to the mark's list, and then reads the
+// mark; the thread that raises the mark reads the lists after that. One of both sees the other
+// (base/durable_mark.hpp). Rows are stored under the lock of stores alone, which no thread holds
+// for long: readers for a step, an audit for a page. The thread that raises the mark has no time
+// for the sums of a row's group: it only makes them unreadable, and the next thread that replaces
+// rows, or reads by groups, computes them (embedding_groups.cpp).
 //
 // Thread: any.
 #include <algorithm>
@@ -32,12 +32,12 @@
 
 namespace espalier::embedding {
 
-// Before it is found by others.
+// Called before other threads find the table.
 void EmbeddingTable::record_to(catalog::RedoSink* sink) {
   if (mark_ != nullptr) mark_->leave(*this);
   const bool waits = sink != nullptr && sink->mark().is_of_records();
   mark_ = waits && !planted(Bug::rows_before_durable) ? &sink->mark() : nullptr;
-  told_groups_.reset();  // the store is made again, and their other records are lost
+  told_groups_.reset();  // recovery is over, and their other records are lost
   Object::record_to(sink);
 }
 
@@ -54,9 +54,9 @@ void EmbeddingTable::show_rows(std::uint64_t rows, std::uint64_t sequence) noexc
   }
   {
     const auto stores = hold_stores();
-    if (!dropped()) waiting_rows_.push_back({sequence, rows});  // there is room
+    if (!dropped()) waiting_rows_.push_back({sequence, rows});  // with reserved capacity
   }
-  mark_->wait_for_rise(*this);  // before the mark is looked at
+  mark_->wait_for_rise(*this);  // before the mark is read
   release_waiting();
 }
 
@@ -69,7 +69,7 @@ Result<void> EmbeddingTable::replace_when_durable(catalog::RedoRoom& room, std::
     if (dropped()) return fail(Code::not_found, id_);
     waiting_stores_.push_back(std::move(waiting));  // may fail, and nothing was done
   }
-  // For each row that is stored the sums of one, and for those whose turn nobody else has taken.
+  // For each row that is stored the sums of one, and some of those whose sums are overdue.
   compute_sums_of_stores(2 * group_sums(RowGroups::kRowsMax));
   recorded_replacements_.fetch_add(1);  // first: see recorded()
   const std::uint64_t sequence = room.hand_over();
@@ -114,7 +114,7 @@ bool EmbeddingTable::release_durable() noexcept {
   return !waiting_rows_.empty() || waiting_stores_.size() > stores_without_sums_.load();
 }
 
-// Of a table that was dropped: nobody sees it, and its pages go.
+// For a dropped table: no reader sees it, and its pages are freed.
 void EmbeddingTable::forget_waiting() noexcept {
   const auto stores = hold_stores();
   waiting_rows_.clear();

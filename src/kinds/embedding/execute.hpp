@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of embedding tables do, for nodes and for stores of this process alike
-// (channel/reached.hpp). A reduction takes many steps at a node, and is each side's own
-// (reducer.hpp).
+// Implements the calls of embedding tables, for nodes and for stores of this process alike
+// (channel/reached.hpp). Reductions take many steps at a node, so node and client implement them
+// separately (reducer.hpp).
 //
 // Thread: any.
 #pragma once
@@ -28,9 +28,9 @@ Result<Numbers> execute(embedding::EmbeddingTable& of, const Info& asked);
 TableResult<Appended> execute(embedding::EmbeddingTable& of, const Append& asked);
 TableResult<Replaced> execute(embedding::EmbeddingTable& of, const Replace& asked);
 
-/// Numbers ids as the table's groups do; returns which grouping that is, 0 where there is none and
+/// Renumbers ids by the table's groups; returns the number of the grouping, 0 if there is none and
 /// ids stay. Errors: not_found (it was dropped), invalid_argument (an id is no row's, or in part;
-/// or its number is 2^31 or more, which renumbered ids have, and the table has groups).
+/// or its number is 2^31 or more, as of renumbered ids, and the table has groups).
 TableResult<std::uint32_t> renumber(const embedding::EmbeddingTable& of,
                                     std::span<std::uint32_t> ids, bool whole = true);
 

@@ -10,9 +10,9 @@
 // Rules
 // E1. EmbeddingHeader::rows is stored with release order after the rows that it counts, their pages
 //     and the entries of these. It never falls.
-// E2. The sequence of a page is odd while one of its rows that are counted is replaced, and another
-//     even number afterwards. So who reads it before and after a row, even and the same, in a page
-//     list that is still the header's, has read a row that is whole.
+// E2. The sequence of a page is odd while one of its counted rows is replaced, and another even
+//     number afterwards. So a reader that finds it even and equal before and after a row, in a page
+//     list that is still the header's, has read a whole row.
 // E3. Any bytes may be read as a row.
 #pragma once
 
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kEmbeddingFormat = 1;
 inline constexpr std::uint32_t kDimensionStep = 8;
 inline constexpr std::uint32_t kDimensionMax = 1024;
 
-/// What a table is made of, in messages and records too.
+/// The options of a table, in messages and records too.
 struct EmbeddingShape {
   std::uint32_t dimension;
   std::uint8_t type;  // EmbeddingType
@@ -41,7 +41,7 @@ struct EmbeddingShape {
 static_assert(sizeof(EmbeddingShape) == 16 && offsetof(EmbeddingShape, type) == 4);
 static_assert(std::has_unique_object_representations_v<EmbeddingShape>);
 
-/// Whether a table can be made so.
+/// Whether a table can have this shape.
 [[nodiscard]] constexpr bool is_shape(const EmbeddingShape& shape) {
   const bool dimension = shape.dimension != 0 && shape.dimension <= kDimensionMax &&
                          shape.dimension % kDimensionStep == 0;
@@ -57,7 +57,7 @@ static_assert(std::has_unique_object_representations_v<EmbeddingShape>);
   return {shape.dimension, static_cast<EmbeddingType>(shape.type)};
 }
 
-/// Behind the values of an int8 row.
+/// Follows the values of an int8 row.
 struct RowScale {
   std::uint16_t scale;  // fp16
   std::uint16_t bias;   // fp16
@@ -68,7 +68,7 @@ static_assert(sizeof(RowScale) == 4 && std::has_unique_object_representations_v<
   if (type == EmbeddingType::fp32) return 4;
   return type == EmbeddingType::int8 ? 1 : 2;
 }
-/// Bytes of a row, a multiple of 4; of all but int8 of 8.
+/// Bytes of a row: a multiple of 4, and of 8 for all types but int8.
 [[nodiscard]] constexpr std::uint32_t row_bytes_of(EmbeddingType type, std::uint32_t dimension) {
   const auto beside =
       type == EmbeddingType::int8 ? static_cast<std::uint32_t>(sizeof(RowScale)) : 0;
@@ -85,7 +85,7 @@ struct EmbeddingHeader {
   std::uint32_t format;
   std::uint32_t row_bytes;
   EmbeddingShape shape;
-  std::uint64_t rename;  // the number of that by which it has its name; 0: of its making
+  std::uint64_t rename;  // number of the rename by which it has its name; 0: its creation
 
   std::uint64_t rows;         // visible ones
   std::uint64_t pages;        // entries of the page list that were filled; at least those of `rows`
@@ -103,7 +103,7 @@ static_assert(offsetof(EmbeddingHeader, list) == 80);
 static_assert(offsetof(EmbeddingHeader, list_buffer) == 88);
 static_assert(std::has_unique_object_representations_v<EmbeddingHeader>);
 
-/// Where a table lies, for a client that is to read it by READs alone: a field of the answer to
+/// The location of a table, for a client that accesses it by READs alone: a field of the answer to
 /// one_sided_embedding (wire/one_sided.hpp).
 struct EmbeddingPlace {
   std::uint64_t header_offset;  // of the table's header in the region
@@ -127,7 +127,7 @@ inline constexpr std::size_t kPageBytes = std::size_t{2} << 20;
 inline constexpr std::size_t kFirstListOffset = sizeof(EmbeddingHeader);
 inline constexpr std::size_t kFirstListEntries =
     (kHeaderBytes - kFirstListOffset) / sizeof(PageEntry);
-/// A page list of its own begins with a BufferHeader and 8 bytes of zeros.
+/// A page list in a buffer of its own begins with a BufferHeader and 8 bytes of zeros.
 inline constexpr std::size_t kListOffset = sizeof(wire::BufferHeader) + 8;
 inline constexpr std::size_t kPagesMax = (kPageBytes - kListOffset) / sizeof(PageEntry);
 static_assert(kFirstListEntries == 2040 && kPagesMax == 131070);
@@ -152,11 +152,11 @@ static_assert(std::has_unique_object_representations_v<PageHeader>);
 [[nodiscard]] constexpr std::uint32_t rows_per_page(std::uint32_t row_bytes) {
   return static_cast<std::uint32_t>((kPageBytes - sizeof(PageHeader)) / row_bytes);
 }
-/// No table has more: ids are of 32 bits.
+/// Limit on rows of a table: ids are of 32 bits.
 inline constexpr std::uint64_t kRowsMax = (std::uint64_t{1} << 32) - 1;
 
-/// What is asked of a table's rows, in front of what it counts: the vector, offsets, ids, weights,
-/// one behind the other, 4 bytes each.
+/// A reduction of a table's rows; precedes the vector, offsets, ids and weights that it counts,
+/// consecutive, 4 bytes each.
 struct ReduceShape {
   std::uint8_t reduction;  // Reduction
   std::uint8_t reserved[3];
@@ -171,8 +171,8 @@ static_assert(offsetof(ReduceShape, bags) == 8 && offsetof(ReduceShape, ids) == 
 static_assert(offsetof(ReduceShape, weights) == 16 && offsetof(ReduceShape, grouping) == 20);
 static_assert(std::has_unique_object_representations_v<ReduceShape>);
 
-/// What is asked of several tables, in front of a TableShape for each; then, of one table behind
-/// the other, its vector, offsets, ids and weights, 4 bytes each.
+/// A reduction of several tables; precedes a TableShape for each; then, table by table, the vector,
+/// offsets, ids and weights, 4 bytes each.
 struct TablesShape {
   std::uint8_t reduction;  // Reduction
   std::uint8_t reserved[3];
@@ -180,39 +180,39 @@ struct TablesShape {
 };
 static_assert(sizeof(TablesShape) == 8 && offsetof(TablesShape, tables) == 4);
 static_assert(std::has_unique_object_representations_v<TablesShape>);
-/// Of one of them; members as of ReduceShape.
+/// One of the tables; members as of ReduceShape.
 struct TableShape {
-  std::uint32_t table;  // its number; of the first one 0, for the header has it
+  std::uint32_t table;  // its number; 0 for the first one, which the header names
   std::uint32_t vector;
   std::uint32_t bags;
   std::uint32_t ids;
   std::uint32_t weights;
   std::uint32_t grouping;
 
-  /// Behind the shapes.
+  /// Of its data behind the shapes.
   [[nodiscard]] constexpr std::uint64_t bytes() const {
     return 4 * (std::uint64_t{vector} + bags + ids + weights);
   }
 };
 static_assert(sizeof(TableShape) == 24 && offsetof(TableShape, grouping) == 20);
 static_assert(std::has_unique_object_representations_v<TableShape>);
-/// No request names more.
+/// Limit on tables of one request.
 inline constexpr std::uint32_t kTablesMax = 128;
 
-/// Groups of rows, in front of the ids of their rows, 4 bytes each, and their sizes, a byte each.
+/// Groups of rows; precedes the ids of their rows, 4 bytes each, and their sizes, a byte each.
 struct GroupsShape {
   std::uint32_t groups;
   std::uint32_t rows;
 };
 static_assert(sizeof(GroupsShape) == 8 && offsetof(GroupsShape, rows) == 4);
 
-/// Of what a node answers to one request, and of the rows of one append.
+/// Limits on a node's answer to one request, and on the rows of one append.
 inline constexpr std::uint32_t kResultBytesMax = 256 << 10;
 inline constexpr std::uint32_t kAppendBytesMax = 1 << 20;
-/// Of ids that one request has renumbered, in one turn of the node.
+/// Limit on the ids that one request has renumbered, in one turn of the node.
 inline constexpr std::uint32_t kRenumberBytesMax = 16 << 10;
 
-/// Numbers of one table, each right but not all of one instant.
+/// Statistics of one table, each exact, but not of one instant.
 struct EmbeddingNumbers {
   std::uint64_t rows;
   std::uint64_t pages;
@@ -220,13 +220,13 @@ struct EmbeddingNumbers {
   std::uint64_t reductions;     // bags that were reduced
   std::uint64_t rows_gathered;  // for them
   std::uint64_t rows_replaced;
-  std::uint64_t rereads;  // steps that met a replacement, and were done again
+  std::uint64_t rereads;  // steps that met a replacement, and were repeated
   std::uint64_t groups;
   std::uint64_t grouped_rows;
   std::uint64_t group_bytes;      // of the memory: sums of groups, and the numbering of their rows
-  std::uint64_t sums_gathered;    // of the rows that were gathered
-  std::uint64_t rows_saved;       // rows that were not read, for sums stood for them
-  std::uint64_t grouping_groups;  // of a grouping that is being made; 0: none is
+  std::uint64_t sums_gathered;    // of the rows gathered
+  std::uint64_t rows_saved;       // rows that were not read, because sums replaced them
+  std::uint64_t grouping_groups;  // of a grouping in progress; 0: none
   std::uint64_t grouping_computed;  // of these, groups whose sums are there
 };
 static_assert(sizeof(EmbeddingNumbers) == 112);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather kernels: rows that lie anywhere, folded into one row of floats that stays in registers.
-// One kernel for each type of rows, fold and instruction set; the scalar form is the oracle, and
-// all forms come to the same bits, but for which NaN it is:
+// Gather kernels: fold rows at arbitrary addresses into one row of floats, which stays in
+// registers. One kernel for each row type, fold and instruction set; the scalar form is the oracle,
+// and all forms give the same bits, except for which NaN a result is:
 //
 //   add   acc + x, in the order of the ids        weighted   fma(weight, x, acc)
 //   max   x where x > acc or x is a NaN           min        x where x < acc or x is a NaN
 //   int8  x = fma(q, scale, bias)
 //
 // Rows are written while they are read, so the scalar form reads them as atomics. A vector load
-// cannot be one in C++'s terms; what it brings is believed only where the sequences of the rows'
-// pages say so (reducer.hpp).
+// cannot be one in C++'s terms; its data is used only if the sequences of the rows' pages validate
+// it (reducer.hpp).
 //
 // Thread: plain values.
 #pragma once
@@ -26,14 +26,14 @@ enum class Fold : std::uint8_t { add = 0, weighted = 1, max = 2, min = 3 };
 inline constexpr std::uint32_t kFolds = 4;
 inline constexpr std::uint32_t kTypes = 4;
 
-/// Rows of one bag that follow each other in it.
+/// Consecutive rows of one bag.
 struct GatherPiece {
-  const std::byte* const* rows;   // where each lies
-  const float* weights;           // of `weighted` alone: one for each
-  const float* before;            // what the rows before came to; null: the bag begins here
-  float* after;                   // what they come to with these: not the same memory
-  const std::byte* const* later;  // rows to bring into the second-level cache, as many
-  const std::byte* const* soon;   // rows to bring into the first, as many
+  const std::byte* const* rows;   // the address of each
+  const float* weights;           // for `weighted` only: one for each
+  const float* before;            // the fold of the rows before; null: the bag begins here
+  float* after;                   // the fold with these rows: not the same memory
+  const std::byte* const* later;  // rows to prefetch into the second-level cache, as many
+  const std::byte* const* soon;   // rows to prefetch into the first, as many
   std::uint32_t count;            // of rows, not 0
   std::uint32_t dimension;        // a multiple of 8
   std::uint32_t row_bytes;
@@ -54,7 +54,7 @@ struct GatherKit {
 /// ThreadSanitizer always the scalar ones. Cost: a load.
 [[nodiscard]] const GatherKit& gather_kit(base::Isa isa);
 
-/// Asks for all lines of a row: into the second-level cache.
+/// Prefetches all lines of a row into the second-level cache.
 inline void prefetch_later(const std::byte* row, std::uint32_t row_bytes) {
   for (std::uint32_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(row + at, 0, 2);
   if (row_bytes % 64 != 0) __builtin_prefetch(row + row_bytes - 1, 0, 2);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather kernels of AVX2: eight registers of eight columns at a time, then one.
+// AVX2 gather kernels: eight registers of eight columns at a time, then one.
 #include "kinds/embedding/gather_kits.hpp"
 
 #if defined(__x86_64__)
@@ -14,7 +14,7 @@
 namespace espalier::embedding {
 namespace {
 
-/// Scale and bias of an int8 row; nothing of others.
+/// Scale and bias of an int8 row; unused for other types.
 struct BesideAvx2 {
   __m256 scale;
   __m256 bias;
@@ -47,8 +47,8 @@ ESPALIER_GATHER_AVX2 __m256 load_avx2(const std::byte* row, std::uint32_t column
   }
 }
 
-// Where one is a NaN, max and min of x86 are the second operand: so acc stays what it is, and x is
-// put in where it is a NaN itself.
+// If one is a NaN, max and min of x86 return the second operand: so acc is kept, and x replaces it
+// if it is a NaN itself.
 template <Fold kFold>
 ESPALIER_GATHER_AVX2 __m256 fold_avx2(__m256 acc, __m256 x, __m256 weight) {
   if constexpr (kFold == Fold::add) return _mm256_add_ps(acc, x);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather kernels of AVX-512: four registers of sixteen columns at a time, then one, then half one.
+// AVX-512 gather kernels: four registers of sixteen columns at a time, then one, then half one.
 //
-// Forms with a mask of all lanes: the others read a register that g++ 12 takes for uninitialised.
+// Uses forms with a mask of all lanes: the others read a register that g++ 12 takes for
+// uninitialised.
 #include "kinds/embedding/gather_kits.hpp"
 
 #if defined(__x86_64__)
@@ -17,7 +18,7 @@ namespace {
 
 constexpr __mmask16 kAll = 0xFFFF;
 
-/// Scale and bias of an int8 row; nothing of others.
+/// Scale and bias of an int8 row; unused for other types.
 struct BesideAvx512 {
   __m512 scale;
   __m512 bias;
@@ -59,7 +60,7 @@ ESPALIER_GATHER_AVX512 __m512 load_avx512(const std::byte* row, std::uint32_t co
   }
 }
 
-// As of AVX2: acc stays where either is a NaN, and x is put in where it is one itself.
+// As in AVX2: acc is kept if either is a NaN, and x replaces it if it is one itself.
 template <Fold kFold>
 ESPALIER_GATHER_AVX512 __m512 fold_avx512(__m512 acc, __m512 x, __m512 weight) {
   if constexpr (kFold == Fold::add) return _mm512_add_ps(acc, x);

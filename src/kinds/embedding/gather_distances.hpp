@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far ahead of its turn a row's lines are asked for.
+// Prefetch distances of a gather: how many rows before its turn a row's lines are prefetched.
 //
-// A gather has memory as busy as it can be, so that a line is on its way for many times the latency
-// of an idle memory, while some 20 ns pass from one row to the next. Far more than that puts lines
-// out of the cache again; within it distances matter little (docs/benchmarks.md).
+// A gather keeps memory saturated, so that a line takes many times the idle latency, while some 20
+// ns pass from one row to the next. Much longer distances evict lines again; within the limit
+// distances matter little (docs/benchmarks.md).
 //
 // Thread: safe, no state but what was measured.
 #pragma once
@@ -16,10 +16,10 @@ namespace espalier::embedding {
 struct GatherDistances {
   static constexpr std::uint32_t kLaterRowsMax = 128;
 
-  std::uint32_t later = 64;  // rows ahead whose lines are asked for into the second-level cache
+  std::uint32_t later = 64;  // rows ahead that are prefetched into the second-level cache
   std::uint32_t soon = 8;    // and into the first
 
-  /// Those of a memory that answers after so long.
+  /// For a memory of this latency.
   [[nodiscard]] static GatherDistances of_latency(std::uint64_t ns) {
     constexpr std::uint64_t kBusyLatencies = 16;
     constexpr std::uint64_t kNsOfARow = 20;
@@ -27,7 +27,7 @@ struct GatherDistances {
         std::clamp<std::uint64_t>(kBusyLatencies * ns / kNsOfARow, 48, kLaterRowsMax));
     return {later, later / 8};
   }
-  /// Those of this machine. Cost: that of base::line_latency_of_machine_ns(), once.
+  /// For this machine. Cost: that of base::line_latency_of_machine_ns(), once.
   [[nodiscard]] static const GatherDistances& of_machine();
 };
 

@@ -13,8 +13,8 @@
 
 namespace espalier::embedding {
 
-/// What a bag's row begins with, before its first one is folded in: of max and min what gives way
-/// to any number.
+/// The initial value of a bag's row, before its first row is folded in: for max and min one that
+/// any number replaces.
 [[nodiscard]] constexpr float first_of(Fold fold) {
   constexpr float kInfinity = std::numeric_limits<float>::infinity();
   if (fold == Fold::max) return -kInfinity;

@@ -10,12 +10,12 @@
 namespace espalier::embedding {
 namespace {
 
-/// Parts of lists in memory at a time.
+/// Limit on parts of lists in memory.
 constexpr std::uint64_t kPartsMax = 8'000'000;
 
-/// A merge, and where it stands among all.
+/// A merge with its rank among all.
 struct RankedMerge {
-  double gain;  // the least of its community up to here: it comes behind those before it
+  double gain;  // the minimum of its community so far: it ranks behind those before it
   std::uint32_t community;
   std::uint32_t order;  // in its community
   Merge merge;
@@ -46,7 +46,7 @@ class GroupMaker {
   }
 
   void merge_all(const WorkProgress& progress) {
-    std::vector<std::uint64_t> ids(communities_.count);  // of each community in all lists
+    std::vector<std::uint64_t> ids(communities_.count);  // of each community, in all lists
     for (const std::uint32_t id : lists_.ids()) {
       if (const std::uint32_t c = communities_.of_item[id]; c != Communities::kNone) ++ids[c];
     }
@@ -72,7 +72,7 @@ class GroupMaker {
     for (const RankedMerge& ranked : ranked_) {
       if (full[ranked.community]) continue;
       if (sums + ranked.merge.sums > options_.sums_max) {
-        full[ranked.community] = true;  // what follows there stands on it
+        full[ranked.community] = true;  // its later merges depend on this one
         continue;
       }
       sums += ranked.merge.sums;
@@ -90,7 +90,7 @@ class GroupMaker {
   }
 
  private:
-  // Without a place in items_ groups of one item have no memory.
+  // Groups of one item have no memory until they join.
   void join(std::vector<std::vector<std::uint32_t>>& groups, std::uint32_t first,
             std::uint32_t second) const {
     if (groups[first].empty()) groups[first].push_back(items_[first]);
@@ -139,9 +139,9 @@ class GroupMaker {
   const QueryLists& lists_;
   const Communities& communities_;
   const GroupingOptions options_;
-  std::vector<std::uint32_t> begins_;  // of each community in items_
+  std::vector<std::uint32_t> begins_;  // offset of each community in items_
   std::vector<std::uint32_t> items_;
-  std::vector<std::uint8_t> places_;  // of each item in its community
+  std::vector<std::uint8_t> places_;  // index of each item in its community
   std::vector<std::pair<std::uint32_t, std::uint32_t>> found_;
   std::vector<RankedMerge> ranked_;
 };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups for a table, out of lists that queries asked for: own greedy communities in place of
-// MERCI's partition, and its clustering in each of them [MERCI §4].
+// Forms groups for a table from lists of queried ids: own greedy communities in place of MERCI's
+// partition, and its clustering in each of them [MERCI §4].
 //
-// In a community each item begins alone. The two groups are merged whose benefit for each row of
-// sums that the merged one keeps more is the greatest: the benefit is the weight of the lists that
-// have items of both, for each of them reads a row less. A community's merges come in the same
-// order however many are wanted, so each is carried to its end, and of all communities' merges the
-// best are taken as long as there is room for their sums.
+// In a community each item begins as a group of its own. The algorithm merges the two groups with
+// the greatest benefit for each additional row of sums: the benefit is the weight of the lists that
+// have items of both, because each of these reads one row less. The order of a community's merges
+// does not depend on how many are wanted, so each community is merged to its end, and of all merges
+// the best are taken as long as there is room for their sums.
 //
 // Thread: one at a time.
 #pragma once
@@ -20,10 +20,10 @@ namespace espalier::embedding {
 
 struct GroupingOptions {
   std::uint32_t group_rows_max = RowGroups::kRowsMax;  // 2 to 8
-  std::uint64_t sums_max = 0;                          // rows of sums that there is room for
+  std::uint64_t sums_max = 0;                          // limit on rows of sums
 };
 
-/// The same lists and options make the same groups. Groups of more rows come first.
+/// Deterministic: the same lists and options make the same groups. Groups of more rows come first.
 /// Cost: for each community the square of its items, and its lists; memory for some million parts
 /// of lists at a time. Requires: ids are below `items`; `communities` is of these lists, or of
 /// others with the same items, and has at most 128 items in each.

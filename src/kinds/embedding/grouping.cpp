@@ -32,7 +32,7 @@ Grouping::~Grouping() { end(); }
 
 void Grouping::end() {
   stage_ = Stage::over;
-  memo_.reset();  // the table has it, if it is to be had
+  memo_.reset();  // the table has it, if it succeeded
   if (std::exchange(begun_, false)) table_.end_grouping();
 }
 
@@ -138,8 +138,8 @@ TableResult<bool> Grouping::compute_sums() {
   return true;
 }
 
-// A sink that has no room just now has some soon: the piece comes again. Not for ever: a log that
-// is at its bound waits for a checkpoint, and that for the end of these records.
+// A sink without room has some soon: the piece is repeated. Not for ever: a log at its limit waits
+// for a checkpoint, and that for the end of these records.
 TableResult<bool> Grouping::wait_for_room(const Error& error) {
   const std::uint64_t now = base::monotonic_ns();
   if (refused_since_ns_ == 0) refused_since_ns_ = now;

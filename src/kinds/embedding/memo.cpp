@@ -56,7 +56,7 @@ std::uint64_t Memo::pages_wanted() const {
 Result<bool> Memo::take_pages(std::uint32_t some) {
   if (sequences_ == nullptr) {
     const std::uint64_t pages = page_sets().back().count;
-    buffers_.reserve(pages_wanted());  // so that none is lost on its way into it
+    buffers_.reserve(pages_wanted());  // so that no page is lost to an exception
     stores_to_ = std::make_unique<std::uint32_t[]>(pages);
     sequences_ = std::make_unique<std::atomic<std::uint64_t>[]>(pages);
     for (std::uint64_t page = 0; page < pages; ++page) sequences_[page] = 1;
@@ -144,7 +144,7 @@ void Memo::add_sum(const NumberedGroup& group, std::uint32_t mask) const {
   for (std::uint32_t c = 0; c < dimension_; ++c) sum_[c] = before[c] + row[c];
 }
 
-// From this sum on; returns where it has ended.
+// Begins with this sum; returns the mask behind the last one.
 std::uint32_t Memo::compute(const RowsAtRest& rows, const NumberedGroup& group, std::uint32_t mask,
                             std::uint64_t& sums) {
   load_rows(rows, group);

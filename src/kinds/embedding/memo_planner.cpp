@@ -16,7 +16,7 @@ std::uint32_t all_bits_if_equal(std::uint32_t a, std::uint32_t b) {
   return ((other | (0 - other)) >> 31) - 1;
 }
 
-/// 1 if a group has the row of this place already.
+/// 1 if the group already has the row of this place.
 std::uint32_t is_again(std::uint32_t mask, std::uint32_t place) {
   if (planted(Bug::repeated_id_once)) return 0;
   return mask >> (place & 7) & 1;
@@ -29,7 +29,7 @@ std::uint32_t planner_multiplier() {
   return drawn;
 }
 
-// What a slot says at first is of no piece, but names a group.
+// The initial value of a slot belongs to no piece, but must name a group.
 MemoPlanner::MemoPlanner(const Memo& memo, std::uint64_t rows, MemoUse use,
                          std::uint32_t multiplier)
     : memo_(memo), rows_(rows), use_(use), multiplier_(multiplier) {
@@ -42,8 +42,9 @@ bool MemoPlanner::is_wrong(std::uint32_t id) const {
   return !memo_.numbering().is_place(id & ~kPlaceBit);
 }
 
-// Here and below counts are kept beside what is written, so that none waits for the one before; and
-// what holds is a mask of all bits or none, for compilers make branches of conditions.
+// Here and below counts are kept in registers, so that no iteration waits for a store of the one
+// before; and conditions are masks of all bits or none, because compilers turn conditions into
+// branches.
 
 bool MemoPlanner::take_places(std::span<const std::uint32_t> ids) {
   std::uint32_t alone = 0;
@@ -65,12 +66,12 @@ bool MemoPlanner::take_places(std::span<const std::uint32_t> ids) {
 }
 
 bool MemoPlanner::take_renumbered(std::span<const std::uint32_t> ids) {
-  // Below which rows are, and places; those of groups' rows are looked at once for each group.
+  // The limits of rows, and of places; those of groups' rows are checked once for each group.
   const std::uint64_t rows = std::min<std::uint64_t>(rows_, kPlaceBit);
   const std::uint64_t places = std::uint64_t{memo_.numbering().groups()} << 3;
   std::uint32_t alone = 0;
   std::uint32_t grouped = 0;
-  std::uint64_t beyond = 0;  // its highest bit
+  std::uint64_t beyond = 0;  // in its highest bit
   for (const std::uint32_t id : ids) {
     const std::uint32_t has_group = id >> 31;
     const std::uint32_t place = id & ~kPlaceBit;
@@ -95,7 +96,7 @@ void MemoPlanner::expect(std::span<const std::uint32_t> ids) const {
 bool MemoPlanner::take_ids(std::span<const std::uint32_t> ids) {
   if (use_.sums) return use_.renumbered ? take_renumbered(ids) : take_places(ids);
   if (std::ranges::any_of(ids, [this](std::uint32_t id) { return is_wrong(id); })) return false;
-  std::ranges::copy(ids, alone_.begin());  // in their order, for each may have a weight
+  std::ranges::copy(ids, alone_.begin());  // in order, because each may have a weight
   alone_count_ = static_cast<std::uint32_t>(ids.size());
   grouped_ = 0;
   return true;
@@ -136,8 +137,8 @@ void MemoPlanner::find_groups() {
   probes_ += grouped_ + collisions;
 }
 
-// Ids without a group are the first ones, and those of one group follow each other; which of them
-// do is known without those before, so that nothing waits for long.
+// Ids without a group come first, and those of one group are adjacent; each iteration depends
+// little on those before, so that nothing waits for long.
 bool MemoPlanner::take_ascending(std::span<const std::uint32_t> ids) {
   const auto places =
       ids.subspan(static_cast<std::size_t>(std::ranges::lower_bound(ids, kPlaceBit) - ids.begin()));
@@ -147,7 +148,7 @@ bool MemoPlanner::take_ascending(std::span<const std::uint32_t> ids) {
   std::uint32_t sums = 0;
   std::uint32_t singles = 0;
   std::uint32_t before = places.empty() ? 0 : places.front();
-  std::uint32_t mask = 0;  // of the group of that
+  std::uint32_t mask = 0;  // of the group of that place
   const auto end_group = [&](std::uint32_t ends) {
     const std::uint32_t several = (mask & (mask - 1)) != 0 ? 1 : 0;
     planned_[sums] = {group_of_place(before & ~kPlaceBit), mask, 0};
@@ -178,7 +179,7 @@ void MemoPlanner::set_counts(std::uint32_t sums, std::uint32_t singles, std::uin
   alone_count_ = alone;
 }
 
-// Groups of which a sum is read, and then those of which one row is.
+// First groups of which a sum is read, then those of which one row is.
 void MemoPlanner::split_groups() {
   std::uint32_t sums = 0;
   std::uint32_t singles = 0;
@@ -193,7 +194,7 @@ void MemoPlanner::split_groups() {
   set_counts(sums, singles, alone_count_);
 }
 
-// Of renumbered ids the rows of a group are counted here, once for all of its ids.
+// For renumbered ids, checks the rows of a group here, once for all of its ids.
 bool MemoPlanner::number_sums() {
   std::uint32_t wrong = 0;
   for (PlannedRow& sum : std::span(planned_).first(sum_count_)) {

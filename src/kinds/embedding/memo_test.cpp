@@ -197,8 +197,8 @@ std::uint64_t rows_saved_by(const EmbeddingTable& table, std::span<const std::by
   return now.rows_saved - before.rows_saved;
 }
 
-// Groups are as they were until all sums of the new ones are there, and who has the old ones when
-// they go reads rows: of whole groups a step has many more rows then.
+// Groups are as they were until all sums of the new ones are there, and a reader of the old ones
+// then reads rows: of whole groups a step has many more rows then.
 TEST(EmbeddingGroups, ComeInPiecesAndAllAtOnce) {
   base::Random random(15);
   EmbeddingStore store(std::uint64_t{128} << 20);
@@ -229,7 +229,7 @@ TEST(EmbeddingGroups, ComeInPiecesAndAllAtOnce) {
     EXPECT_EQ(table->memo()->number(), grouping.number());
     EXPECT_EQ(rows_saved_by(*table, rows, of.work), 4000u / 8 * 7);
     EXPECT_EQ(audit(*table), std::vector<std::string>{});
-    // Who has the old sums still reads rows.
+    // A reader of the old sums reads rows.
     std::vector<float> results(of.work.offsets.size() * 64);
     Reducer reducer(*table, of.work.get(), results);
     ASSERT_TRUE(reducer.begin());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of an embedding table: how one is begun, made live, and filled while others look at it.
+// Buffers of an embedding table: initialised, made live, and filled while readers may look at them.
 //
-// Thread: who has a buffer that is not live has it alone; words are stored whole.
+// Thread: a buffer that is not live belongs to one thread; words are stored whole.
 #pragma once
 
 #include <cstddef>
@@ -23,8 +23,8 @@ static_assert(memory::class_bytes(kPageClass) == kPageBytes);
   return wire::Ref::make(offset, generation).bits;
 }
 
-/// Fills a buffer with zeros behind its header, and says whose it is. Readers from elsewhere may
-/// look at it with an old reference.
+/// Fills a buffer with zeros behind its header, and stores its owner. Remote readers may look at it
+/// by a stale reference.
 inline void begin_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t table_id) {
   for (std::size_t at = sizeof(wire::BufferHeader); at < bytes; at += 8) {
     base::store_shared<std::uint64_t>(buffer + at, 0);
@@ -33,13 +33,13 @@ inline void begin_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t tab
   base::store_shared(buffer + offsetof(wire::BufferHeader, created), wire::kNoNode);
 }
 
-/// From now on the buffer is one in use, with all that lies in it.
+/// From now on the buffer is in use, with all its contents.
 inline void set_live(std::byte* buffer) {
   base::store_shared(buffer + offsetof(wire::BufferHeader, superseded), wire::kLive,
                      std::memory_order_release);
 }
 
-/// Rows are read while they are written: each word of them is stored whole.
+/// Rows are read while they are written, so each word is stored whole.
 inline void store_words(std::byte* to, const std::byte* from, std::size_t bytes) {
   if (bytes % 8 == 0 && reinterpret_cast<std::uintptr_t>(to) % 8 == 0) {
     return base::copy_shared(to, from, bytes);
@@ -49,7 +49,7 @@ inline void store_words(std::byte* to, const std::byte* from, std::size_t bytes)
   }
 }
 
-/// Likewise.
+/// Loads each word whole.
 inline void load_words(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t at = 0; at < bytes; at += 4) {
     base::store_plain(to + at, base::load_shared<std::uint32_t>(from + at));

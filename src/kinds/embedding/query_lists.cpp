@@ -45,7 +45,7 @@ ReadRows rows_to_read(const QueryLists& lists, const RowGroups& groups, std::uin
 
 std::uint64_t sums_for_ratio(std::uint64_t rows, std::uint32_t row_bytes, std::uint32_t dimension,
                              double ratio) {
-  // Each row has a number, and each place of a group its row: of these there are no more.
+  // The numbering: a word for each row, and one for each row that a group has: at most two a row.
   const double numbering = static_cast<double>(rows) * 2 * sizeof(std::uint32_t);
   const double bytes = static_cast<double>(rows) * row_bytes * ratio - numbering;
   if (bytes <= 0) return 0;

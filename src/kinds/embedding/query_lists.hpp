@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of ids that queries ask for, each with how often it came, and groups of rows as they are
-// made of them; what of the rows that queries read groups save.
+// Lists of queried ids, each with its frequency, the groups of rows made from them, and the share
+// of reads that groups save.
 //
 // Thread: plain values.
 #pragma once
@@ -28,7 +28,7 @@ class QueryLists {
     return std::span(ids_).subspan(begin, ends_[i] - begin);
   }
   [[nodiscard]] std::uint32_t weight(std::size_t i) const { return weights_[i]; }
-  /// Of all lists, each once.
+  /// The ids of all lists, each list once.
   [[nodiscard]] std::span<const std::uint32_t> ids() const { return ids_; }
 
  private:
@@ -37,7 +37,7 @@ class QueryLists {
   std::vector<std::uint32_t> weights_;
 };
 
-/// Groups with their memory.
+/// Groups that own their memory.
 struct GroupLists {
   std::vector<std::uint8_t> sizes;
   std::vector<std::uint32_t> rows;
@@ -51,7 +51,7 @@ struct GroupLists {
   [[nodiscard]] std::uint64_t sums() const;
 };
 
-/// What reading lists takes, each as often as it came.
+/// The rows read for lists, each as often as it occurs.
 struct ReadRows {
   std::uint64_t ids = 0;
   std::uint64_t rows = 0;  // sums among them
@@ -60,12 +60,12 @@ struct ReadRows {
     return ids == 0 ? 0 : 1 - static_cast<double>(rows) / static_cast<double>(ids);
   }
 };
-/// Requires: all ids are below `rows`, and those of groups are there once.
+/// Requires: all ids are below `rows`, and those of groups are unique.
 [[nodiscard]] ReadRows rows_to_read(const QueryLists& lists, const RowGroups& groups,
                                     std::uint64_t rows);
 
-/// Of the sums and numbering that a table may have: how many sums there is room for, in a table of
-/// `rows` rows of `row_bytes` each, if all of it may be `ratio` of the rows' bytes.
+/// The number of sums that fit a table of `rows` rows of `row_bytes` each, if all sums with their
+/// numbering may have `ratio` of the rows' bytes.
 [[nodiscard]] std::uint64_t sums_for_ratio(std::uint64_t rows, std::uint32_t row_bytes,
                                            std::uint32_t dimension, double ratio);
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of rows that were appended to an embedding table, of one that was replaced, and of groups
-// of rows (docs/formats/records.md).
+// Redo records of an embedding table: rows appended, a row replaced, and groups of rows
+// (docs/formats/records.md).
 //
 //   0      16    24     32          36         40
 //   +------+-----+------+-----------+----------+------
 //   | head | row | rows | row bytes | reserved | rows
 //   +------+-----+------+-----------+----------+------
 //
-// Rows stand there as they lie in the table. Of rows that were appended, `row` is the first.
+// Rows are in the table's format. Of appended rows, `row` is the first.
 //
 //   0      16     20       24      28         32
 //   +------+------+--------+-------+----------+-----+-------
 //   | head | rows | groups | parts | reserved | ids | sizes
 //   +------+------+--------+-------+----------+-----+-------
 //
-// Groups come in parts, of which one is the first, and one the last: these are the table's from
-// then on. Sums are no part of it.
+// Groups are logged in parts, with a first and a last one: then these groups are the table's. Sums
+// are not logged.
 //
 // Thread: plain values.
 #pragma once
@@ -64,7 +64,7 @@ static_assert(std::has_unique_object_representations_v<GroupsRecord>);
 inline constexpr std::uint32_t kFirstPart = 1;
 inline constexpr std::uint32_t kLastPart = 2;
 
-/// Rows as their record says. Points into it.
+/// Rows as parsed from their record, into which it points.
 struct RowsRedo {
   std::uint32_t table = 0;
   RedoType type = RedoType::invalid;
@@ -74,7 +74,7 @@ struct RowsRedo {
   std::string_view bytes;
 };
 
-/// Reads a record from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+/// Parses a record of arbitrary bytes. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<RowsRedo> read_rows_redo(std::string_view record) {
   using catalog::RedoFault;
   const auto head = catalog::read_redo_head(record, ObjectKind::embedding);
@@ -97,13 +97,13 @@ struct RowsRedo {
   return redo;
 }
 
-/// Whether a record, of any bytes, says that it is of groups.
+/// Whether a record of arbitrary bytes has the type of groups.
 [[nodiscard]] inline bool is_of_groups(std::string_view record) {
   const auto head = catalog::read_redo_head(record, ObjectKind::embedding);
   return head && head->type == static_cast<std::uint8_t>(RedoType::grouped);
 }
 
-/// A part of a table's groups, to be written.
+/// A part of a table's groups, to be logged.
 struct GroupsPart {
   bool first;
   bool last;
@@ -128,7 +128,7 @@ struct GroupsPart {
   }
 };
 
-/// The same as its record says. Points into it.
+/// The same as parsed from its record, into which it points.
 struct GroupsRedo {
   std::uint32_t table = 0;
   bool first = false;
@@ -138,7 +138,7 @@ struct GroupsRedo {
   std::string_view sizes;  // a byte each
 };
 
-/// Reads a record from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+/// Parses a record of arbitrary bytes. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<GroupsRedo> read_groups_redo(std::string_view record) {
   using catalog::RedoFault;
   const auto head = catalog::read_redo_head(record, ObjectKind::embedding);

@@ -51,8 +51,8 @@ std::expected<void, WrongId> Reducer::begin() {
   return window_.fill();
 }
 
-// Which of a run's pages are of sums comes in no order that could be foreseen, so the places of
-// their sequences are computed and not branched for. Where there are no groups none are.
+// Whether a page is one of sums is unpredictable, so the addresses of sequences are computed
+// without a branch. Without groups there are none.
 template <bool kSums, class Take>
 void Reducer::for_sequences(const PageList& list, std::uint32_t rows, const Take& take) const {
   static_assert(RowWindow::kSumPage == std::uint32_t{1} << 31);
@@ -104,7 +104,7 @@ bool Reducer::are_as_before(const PageList& list, std::uint32_t rows,
   return differ == 0 && table_.is_newest(list);
 }
 
-// How many rows of the window this run has, and which bags.
+// Chooses the rows of the window for this run, and their bags.
 std::uint32_t Reducer::choose_rows() {
   bags_end_ = std::min(bag_ + kStepBags, work_.bags.offsets.size());
   std::uint32_t rows = std::min(kRunRows, window_.size());
@@ -154,7 +154,7 @@ std::uint32_t Reducer::fold_whole() {
     const std::uint32_t rows = choose_rows();
     const Look look = read_sequences(list, rows, sequences);
     if (look == Look::sum_replaced) {
-      // Of which there are fewer each time: this comes to an end.
+      // With fewer sums each time: this terminates.
       window_.put_back(std::span(sequences).first(rows));
       continue;
     }
@@ -169,7 +169,7 @@ std::uint32_t Reducer::fold_whole() {
     ++counts_.rereads;
   }
   const auto kept_out = table_.hold_replacements();
-  // Sums that must not be read under the lock either are those of groups that the table had.
+  // Sums that are unreadable even under the lock are those of former groups.
   std::uint32_t rows = choose_rows();
   while (read_sequences(table_.page_list(), rows, sequences) == Look::sum_replaced) {
     window_.put_back(std::span(sequences).first(rows));
@@ -179,7 +179,7 @@ std::uint32_t Reducer::fold_whole() {
   return rows;
 }
 
-// Of bags that end in this run the results, of the last one perhaps a part.
+// Writes the results of bags that end in this run; of the last one perhaps a part.
 void Reducer::fold_rows(std::uint32_t rows) {
   const std::uint32_t first = window_.first();
   const std::uint32_t end = first + rows;
@@ -216,7 +216,7 @@ void Reducer::fold_rows(std::uint32_t rows) {
   bag_next_ = bag;
 }
 
-// Sums are of another type than rows, unless these are fp32: then one kernel takes both.
+// Sums have another type than rows, unless these are fp32: then one kernel folds both.
 void Reducer::fold_bag(Rows of, const float* before, float* to) {
   const bool alike = table_.options().type == EmbeddingType::fp32;
   if (window_.memo() == nullptr || alike) return fold_run(of, false, before, to);

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction of bags of rows, in steps, whose rows are whole whoever replaces them meanwhile.
+// Reduces bags of rows of a table, in steps, concurrently with replacements: each row that it reads
+// is whole.
 //
-//   rows  ... | a run's rows, 16 at most | soon: to L1 | later: resolved, and asked for to L2 |
+//   rows  ... | a run's rows, 16 at most | soon: to L1 | later: resolved, and prefetched to L2 |
 //               summed in registers          gather_distances.hpp
 //
-// Which rows bags read and where these lie a RowWindow says, far ahead of their turn. A step is
-// some runs. A run looks at the sequence of each row's page, folds, and looks at them again; where
-// one was odd or has moved, nothing of the run counts and it is done again. What comes before a
-// run, in a bag that began earlier, is kept apart from what comes after it, so a run can be
-// repeated as often as it must. After kTriesMax attempts it keeps replacements out: readers of a
-// page that is replaced without a pause come to an end.
+// A RowWindow resolves the addresses of rows, far ahead of their turn. A step consists of some
+// runs. A run reads the sequence of each row's page, folds, and reads them again; if one was odd or
+// has changed, the run is void and is repeated. In a bag that began earlier, the result before a
+// run is kept apart from that after it, so a run can be repeated as often as necessary. After
+// kTriesMax attempts the reducer blocks replacements, so that readers of a page that is replaced
+// without a pause terminate.
 //
-// Of a table with groups, unweighted sums, means and inner products read sums in place of rows
-// (memo.hpp). A sum whose page has an odd sequence is put back into its rows, at once: readers do
+// If the table has groups, unweighted sums, means and inner products read sums in place of rows
+// (memo.hpp). A sum whose page has an odd sequence is immediately replaced by its rows: readers do
 // not wait for a replacement to compute it.
 //
 // Invariants
-// 1. Each row that went into a result was whole, and each sum that of whole rows. Rows of one bag
-//    may be of different moments.
+// 1. Each row in a result was whole, and each sum that of whole rows. Rows of one bag may be of
+//    different moments.
 // 2. The rows are those that the table had when the reduction began; appended ones are not seen.
 //
-// Thread: one at a time. The table, the bags and the room for results outlive it.
+// Thread: one at a time. The table, the bags and the buffer for results outlive it.
 #pragma once
 
 #include <array>
@@ -42,12 +43,12 @@ class Reducer {
  public:
   static constexpr std::uint32_t kStepRows = RowWindow::kStepRows;
   static constexpr std::size_t kStepBags = RowWindow::kStepBags;
-  /// Of a step's rows so many are folded between two looks at sequences: while others are resolved
-  /// and looked at nothing is asked for, and with so few memory does not run dry meanwhile.
+  /// Rows of a step that are folded between two checks of sequences: no prefetch is issued while
+  /// others are resolved and checked, and with so few rows memory does not idle meanwhile.
   static constexpr std::uint32_t kRunRows = 16;
   static constexpr int kTriesMax = 8;
 
-  /// Whether sums of groups may stand for rows.
+  /// Whether sums of groups may replace rows.
   [[nodiscard]] static bool reads_sums(const ReductionWork& work);
 
   /// Requires: no fault_of_work(); `results` has room for result_width() floats of each bag.
@@ -56,11 +57,11 @@ class Reducer {
   Reducer(const Reducer&) = delete;
   Reducer& operator=(const Reducer&) = delete;
 
-  /// Resolves the first rows and asks for them. Errors: WrongId, and no results.
+  /// Resolves the first rows and prefetches them. Errors: WrongId, and no results.
   std::expected<void, WrongId> begin();
-  /// Folds up to kStepRows rows of some hundred bags. Returns whether there is more to do;
-  /// results are there when there is not. Errors: WrongId, and no results.
-  /// Requires: begin() was called, and went well.
+  /// Folds up to kStepRows rows of some hundred bags. Returns whether there is more to do; results
+  /// are complete when there is not. Errors: WrongId, and no results.
+  /// Requires: begin() was called, and succeeded.
   std::expected<bool, WrongId> step();
 
   [[nodiscard]] const ReductionCounts& counts() const { return counts_; }
@@ -99,18 +100,18 @@ class Reducer {
   RowWindow window_;
   std::size_t bag_ = 0;       // to which the first row of this run belongs
   std::size_t bags_end_ = 0;  // behind the last bag of this run
-  // What the bag's rows before this run came to, and what comes after it; then whole bags, and
-  // what runs of rows and sums come to in turns.
+  // The fold of the bag's rows before this run, and that after it; then whole bags, and the folds
+  // of runs of rows and sums in turns.
   std::vector<float> carried_;
   bool carries_ = false;       // the bag began before this run
-  bool carries_next_ = false;  // as this run finds it, and the bag it ends in
+  bool carries_next_ = false;  // values for the next run, and the bag in which this one ends
   std::size_t bag_next_ = 0;
-  std::uint32_t half_ = 0;  // which part of carried_ is that before
+  std::uint32_t half_ = 0;  // the part of carried_ with the fold before
   ReductionCounts counts_;
 };
 
-/// All of it. Cost: as many lines as the rows have. Errors: WrongId, and what `results` has then is
-/// of no use. Requires: as Reducer.
+/// Runs a whole reduction. Cost: as many lines as the rows have. Errors: WrongId, and then
+/// `results` is void. Requires: as Reducer.
 std::expected<void, WrongId> reduce(const EmbeddingTable& table, const ReductionWork& work,
                                     std::span<float> results);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is asked of the rows of an embedding table, and what can be wrong with it.
+// A reduction of rows of an embedding table, and its errors.
 //
 // Thread: plain values.
 #pragma once
@@ -17,20 +17,20 @@ namespace espalier::embedding {
 struct ReductionWork {
   Reduction reduction = Reduction::sum;
   EmbeddingBags bags;
-  /// Of an inner product: one value for each column; else none.
+  /// For an inner product: one value for each column; else none.
   std::span<const float> vector{};
 };
 
-/// Why work cannot be done, whatever rows there are; nothing: it can, as far as ids are right.
-/// Cost: a look at each offset.
+/// Why work is invalid for any rows; nothing: it is valid, as far as ids are. Cost: reads each
+/// offset.
 [[nodiscard]] std::optional<std::string> fault_of_work(const ReductionWork& work,
                                                        std::uint32_t dimension);
 
-/// An id that names no row, or ids that are numbered by another grouping than the table's.
+/// An id that names no row, or ids renumbered by another grouping than the table's.
 struct WrongId {
-  std::uint32_t id = 0;     // or the grouping that was named
+  std::uint32_t id = 0;     // or the grouping of the request
   std::uint32_t place = 0;  // among the ids
-  std::uint64_t rows = 0;   // that there are, or the grouping that the table has
+  std::uint64_t rows = 0;   // of the table, or the grouping that the table has
   bool grouping = false;
 };
 /// "id 12 at place 3 is not below the table's 10 rows".
@@ -39,7 +39,7 @@ struct WrongId {
 /// the table has, or 0).
 [[nodiscard]] TableError error_of(const WrongId& wrong);
 
-/// Floats that a bag comes to.
+/// The number of floats of a bag's result.
 [[nodiscard]] constexpr std::uint32_t result_width(Reduction reduction, std::uint32_t dimension) {
   return reduction == Reduction::inner_product ? 1 : dimension;
 }

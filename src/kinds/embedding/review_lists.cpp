@@ -33,7 +33,7 @@ class PowerRanks {
   double exponent_;
 };
 
-/// Which items are in a community, and how frequent each is: a permutation of all.
+/// The items of communities, in the order of their frequency: a permutation of all.
 std::vector<std::uint32_t> shuffled_items(std::uint32_t items, base::Random& random) {
   std::vector<std::uint32_t> order(items);
   for (std::uint32_t i = 0; i < items; ++i) order[i] = i;
@@ -56,14 +56,14 @@ ReviewLists review_lists(std::uint32_t items, std::uint64_t seed) {
   const std::uint32_t communities = items / kCommunity;
   ReviewLists made;
   std::vector<std::uint32_t> ids;
-  std::vector<std::uint32_t> drawn_for(items, ~std::uint32_t{0});  // by which list last
+  std::vector<std::uint32_t> drawn_for(items, ~std::uint32_t{0});  // the list that drew it last
   for (std::uint32_t list = 0; list < items / 6; ++list) {
     const auto length = static_cast<std::uint32_t>(2 - 48 * std::log(uniform(random)));
     const auto own = static_cast<std::uint32_t>(1 + random.below(3));
     std::uint32_t of[3];
     for (std::uint32_t& community : of) community = overall(random, communities);
     ids.clear();
-    // An id that is drawn again is drawn anew; a long list of few communities ends without some.
+    // A repeated id is drawn again; a long list of few communities ends with fewer.
     for (std::uint32_t draws = 0; ids.size() < length && draws < 4 * length; ++draws) {
       const bool near = random.below(10) < 8;
       const std::uint32_t rank =

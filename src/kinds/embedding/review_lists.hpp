@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists in the shape of those that MERCI takes from Amazon's reviews, without the reviews: each
-// list is of the items that are bought or viewed beside one, and stands there as often as that one
-// was reviewed. Four fifths of the reviews are to learn from, one fifth is held out, so most lists
-// stand in both, with other weights.
+// Synthetic lists in the shape of those that MERCI takes from Amazon's reviews: each list has the
+// items that are bought or viewed with one item, and occurs as often as that one was reviewed. Four
+// fifths of the reviews are for training, one fifth is held out, so most lists occur in both, with
+// different weights.
 //
 //   items        of one of six categories, or as many as are wanted
 //   lists        one for each sixth item, of 2 ids or more, with a mean of about 50
@@ -32,7 +32,7 @@ struct ReviewLists {
   QueryLists learned;
   QueryLists held_out;
 };
-/// The same for a seed, as far as log() and pow() are the same. Requires: 256 items or more.
+/// Deterministic for a seed, as far as log() and pow() are. Requires: 256 items or more.
 [[nodiscard]] ReviewLists review_lists(std::uint32_t items, std::uint64_t seed);
 
 }  // namespace espalier::embedding

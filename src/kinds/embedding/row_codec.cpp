@@ -15,7 +15,7 @@ using base::store_plain;
 
 constexpr float kHalfMax = 65504;
 
-// Scale and bias as they are stored decide what each byte stands for, so bytes are chosen by them.
+// Bytes are chosen by the rounded scale and bias, which decide what each byte stands for.
 bool quantise(std::span<const float> values, std::byte* to) {
   const auto [least, greatest] = std::ranges::minmax(values);
   if (!(least >= -kHalfMax) || !(greatest <= kHalfMax)) return false;

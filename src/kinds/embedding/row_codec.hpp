@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values of a row as they lie in a table (format.hpp), and back, in plain C++: what the gather
-// kernels are held against.
+// Encodes the values of a row in the table's format (format.hpp), and decodes them, in plain C++:
+// the reference for the gather kernels.
 //
 // Thread: plain values.
 #pragma once
@@ -16,7 +16,7 @@
 
 namespace espalier::embedding {
 
-/// Exact. A NaN stays one, and is quiet.
+/// Exact. A NaN stays a NaN, made quiet.
 [[nodiscard]] constexpr float float_of_half(std::uint16_t half) {
   const std::uint32_t sign = std::uint32_t{half} >> 15 << 31;
   const std::uint32_t exponent = half >> 10 & 0x1F;
@@ -30,7 +30,7 @@ namespace espalier::embedding {
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(tiny));
 }
 
-/// The nearest one, of two the even one; what is too large becomes infinity.
+/// Rounds to nearest, ties to even; overflow becomes infinity.
 [[nodiscard]] constexpr std::uint16_t half_of_float(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
   const auto sign = static_cast<std::uint16_t>(bits >> 31 << 15);
@@ -67,14 +67,14 @@ namespace espalier::embedding {
   return std::fma(static_cast<float>(q), scale, bias);
 }
 
-/// Writes rows as a table of this type has them. fp16 and bf16 round to the nearest; int8 chooses
-/// scale and bias by the least and the greatest value of each row.
-/// Errors: invalid_argument (int8: a value is no finite number, or too large for fp16; detail: its
-/// place). Requires: whole rows; room for them.
+/// Encodes rows for a table of this type. fp16 and bf16 round to the nearest; int8 chooses scale
+/// and bias by the least and the greatest value of each row. Errors: invalid_argument (int8: a
+/// value is not finite, or too large for fp16; detail: its place). Requires: whole rows; room for
+/// them.
 Result<void> store_rows(EmbeddingType type, std::uint32_t dimension, std::span<const float> values,
                         std::span<std::byte> to);
 
-/// The other way round. Requires: one row; as many values as its dimension.
+/// Decodes one row. Requires: as many values as its dimension.
 void load_row(EmbeddingType type, std::span<const std::byte> row, std::span<float> values);
 
 }  // namespace espalier::embedding

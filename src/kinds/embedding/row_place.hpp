@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the number of a row to where it lies: one multiplication, one load of the page list.
+// The address of a row by its number: one multiplication, and one load of the page list.
 //
 // Thread: plain values.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace espalier::embedding {
 
-/// Divides the number of a row by the rows of a page, by a multiplication.
+/// Divides the number of a row by the rows of a page, by multiplication.
 class PageDivider {
  public:
   /// Requires: rows_per_page is not 0.
@@ -33,8 +33,8 @@ class PageDivider {
   std::uint64_t factor_;
 };
 
-/// A page list as it was when it was asked for: pages stay where they are, so what it says of them
-/// stays right; sequences move in the newest list alone.
+/// A snapshot of the page list: pages stay in place, so their entries stay valid; sequences change
+/// only in the newest list.
 class PageList {
  public:
   PageList(const std::byte* entries, const std::byte* base) : entries_(entries), base_(base) {}
@@ -45,7 +45,7 @@ class PageList {
     const auto ref = base::load_shared<std::uint64_t>(at(page));
     return base_ + wire::Ref{ref}.offset() + sizeof(PageHeader);
   }
-  /// Where the sequence of the first page lies; those of others are a PageEntry apart.
+  /// The address of the sequence of the first page; those of others are a PageEntry apart.
   [[nodiscard]] std::uintptr_t first_sequence() const {
     return reinterpret_cast<std::uintptr_t>(at(0) + offsetof(PageEntry, sequence));
   }
@@ -53,7 +53,7 @@ class PageList {
     return base::load_shared<std::uint64_t>(at(page) + offsetof(PageEntry, sequence),
                                             std::memory_order_acquire);
   }
-  /// The same, of one that is asked once more behind acquire_rows().
+  /// The same, for a second look after acquire_rows().
   [[nodiscard]] std::uint64_t sequence_again(std::uint32_t page) const {
     return base::load_shared<std::uint64_t>(at(page) + offsetof(PageEntry, sequence));
   }
@@ -67,7 +67,7 @@ class PageList {
   const std::byte* base_;
 };
 
-/// Orders the bytes of rows that were read before what is read after it.
+/// Orders the rows that were read before all that is read after it.
 inline void acquire_rows() {
 #if defined(__SANITIZE_THREAD__)
   base::full_fence();  // g++ refuses the standard one there

@@ -25,7 +25,7 @@ struct RowWindow::Planned {
   std::array<std::uint32_t, kRoom> pages;
   std::array<PlannedRow, kRoom> of;
   std::array<std::uint32_t, kBags> ends;  // of bags from the current one on, by number mod kBags
-  std::size_t bag = 0;                    // the first that is not planned to its end
+  std::size_t bag = 0;                    // the first that is not planned completely
   std::uint32_t id = 0;                   // the first id that is not planned
 };
 
@@ -76,7 +76,8 @@ void RowWindow::resolve(const PageList& list, std::uint32_t row, std::uint32_t a
   pages_[at] = page;
 }
 
-// Lines of the first rows are asked for here, those of later ones while the first are folded.
+// Prefetches lines of the first rows here; those of later ones are prefetched while the first are
+// folded.
 void RowWindow::ask_for(const std::byte* row, std::uint32_t row_bytes, std::uint32_t at) {
   if (at - head_ >= rows_wanted_ || asked_bytes_ >= kAskedBytesMax) return;
   prefetch_later(row, row_bytes);
@@ -113,8 +114,8 @@ void RowWindow::resolve_row(const PageList& list, const PlannedRow& row, std::ui
   resolve(list, row.row, at);
 }
 
-// Those of a bag come at once, and memory takes no more than some lines at a time: so lines are
-// asked for here at the beginning alone, and later ones while rows before them are folded.
+// The rows of a bag come together, and memory takes only some lines at a time: so lines are
+// prefetched here only at the beginning, and later ones while rows before them are folded.
 void RowWindow::take_planned(const PageList& list) {
   const std::span<const PlannedRow> rows = planned_->planner.planned();
   const std::uint32_t sums = planned_->planner.sums();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The next rows of a reduction, resolved to addresses far ahead of their turn: that is when ids are
-// checked and lines asked for.
+// The next rows of a reduction, resolved to addresses far ahead of their turn: then ids are checked
+// and lines prefetched.
 //
 //   ids   ... | rows of this step | rows ahead, 64 or more | not yet resolved ...
 //
-// Of a table without groups each id is a row. With groups bags are planned piece by piece
+// In a table without groups each id is a row. With groups bags are planned in pieces
 // (memo_planner.hpp), so a bag has as many rows or fewer; sums that must not be read when their
-// turn comes are put back into the rows that they are made of.
+// turn comes are replaced by their rows.
 //
 // Rows are counted from the first one of the reduction. Thread: one at a time.
 #pragma once
@@ -31,16 +31,16 @@ struct PlannedRow;
 class RowWindow {
  public:
   static constexpr std::uint32_t kStepRows = 64;
-  /// How far ahead of their turn rows are resolved at most.
+  /// Limit on how far ahead of their turn rows are resolved.
   static constexpr std::uint32_t kAheadRows = GatherDistances::kLaterRowsMax;
-  /// Bags that a step ends at most.
+  /// Limit on bags that a step ends.
   static constexpr std::uint32_t kStepBags = 256;
-  /// Of rows that fill() asks for, so that a turn of a node is short whatever it is asked: 2 MiB of
-  /// rows in one turn would also be gone from the cache before they are read.
+  /// Limit on rows that fill() prefetches, so that a turn of a node is short for any request: 2 MiB
+  /// of rows in one turn would also be evicted before they are read.
   static constexpr std::uint32_t kAskedBytesMax = 128 << 10;
   /// The number of a page of sums has this bit.
   static constexpr std::uint32_t kSumPage = std::uint32_t{1} << 31;
-  /// Of the next bags so many ids are looked up soon.
+  /// Ids of the next bags that are looked up ahead.
   static constexpr std::uint32_t kExpectedIds = 64;
   static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
 
@@ -54,25 +54,24 @@ class RowWindow {
   /// Resolves rows until enough are ahead. Errors: WrongId.
   std::expected<void, WrongId> fill();
 
-  /// Those of this step first.
+  /// Addresses, those of this step first.
   [[nodiscard]] const std::byte* const* rows() const { return rows_ + head_; }
-  /// On which page each lies.
+  /// The page of each row.
   [[nodiscard]] const std::uint32_t* pages() const { return pages_ + head_; }
   [[nodiscard]] std::uint32_t size() const { return tail_ - head_; }
-  /// Which row the first of them is.
+  /// The number of the first of them.
   [[nodiscard]] std::uint32_t first() const { return first_; }
-  /// Of a bag that is not over: the row behind its last one, or kNotPlanned.
+  /// For a bag that is not over: the end of its rows, or kNotPlanned.
   [[nodiscard]] std::uint32_t end_of_bag(std::size_t bag) const;
   [[nodiscard]] const Memo* memo() const { return memo_.get(); }
 
-  /// So many rows, up to the end of this bag, were folded.
+  /// Removes so many folded rows, up to the end of this bag.
   void pass(std::uint32_t rows, std::size_t next_bag);
-  /// Puts sums among the first rows back into the rows that they are made of: those whose page had
-  /// an odd sequence when these were read.
+  /// Replaces sums among the first rows by their rows: those whose page had an odd sequence.
   void put_back(std::span<const std::uint64_t> sequences);
 
  private:
-  struct Planned;  // with groups: what lies in the window is planned in pieces, and may grow
+  struct Planned;  // with groups: the window is planned in pieces, and may grow
 
   static constexpr std::uint32_t kPlainRoom = 2 * (kStepRows + kAheadRows);
 

@@ -9,7 +9,7 @@
 namespace espalier::embedding {
 namespace {
 
-/// All bags, of rows that lie there.
+/// Folds all bags, of rows at these addresses.
 void fold_bags(const EmbeddingTable& table, const ReductionWork& work, GatherKernel kernel,
                const std::byte* const* rows, std::span<float> results) {
   const EmbeddingBags& bags = work.bags;
@@ -20,7 +20,7 @@ void fold_bags(const EmbeddingTable& table, const ReductionWork& work, GatherKer
     const std::size_t end = bag + 1 < bags.offsets.size() ? bags.offsets[bag + 1] : bags.ids.size();
     const std::byte* const* const of = rows + begin;
     const float* const weights = bags.weights.empty() ? nullptr : bags.weights.data() + begin;
-    // They were asked for already.
+    // They were prefetched already.
     if (begin != end) {
       kernel({of, weights, nullptr, folded.data(), of, of, static_cast<std::uint32_t>(end - begin),
               dimension, table.row_bytes()});
@@ -31,10 +31,10 @@ void fold_bags(const EmbeddingTable& table, const ReductionWork& work, GatherKer
 
 }  // namespace
 
-// Results are at least a row's width for each bag, or a float, so bags are few as well.
+// Results have at least a row's width for each bag, or a float, so bags are few as well.
 bool SmallReduction::fits(const EmbeddingTable& table, const ReductionWork& work) {
   const std::uint32_t dimension = table.options().dimension;
-  static_assert(kFloatsMax >= 1024);  // the most that a row has
+  static_assert(kFloatsMax >= 1024);  // the limit of a row
   return work.bags.ids.size() <= kRowsMax && work.bags.grouping == 0 &&
          work.bags.offsets.size() * result_width(work.reduction, dimension) <= kFloatsMax &&
          !(table.may_have_sums() && Reducer::reads_sums(work));

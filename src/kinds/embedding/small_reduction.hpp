@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction of a few rows, all of which are on their way at once: it needs no window, no memory
-// of its own, and two steps. Rows are whole, and results have the bits that a Reducer comes to.
+// A reduction of a few rows, all of which are prefetched together: it needs no window, no memory of
+// its own, and two steps. Rows are whole, and results have the bits that a Reducer gives.
 //
-//   begin()   ids are checked, and their rows asked for
-//   fold()    sequences are looked at, rows folded, and sequences looked at again (reducer.hpp)
+//   begin()   checks ids, and prefetches their rows
+//   fold()    reads sequences, folds rows, and reads sequences again (reducer.hpp)
 //
-// Sums of groups are a Reducer's matter.
+// It does not read sums of groups.
 //
 // Thread: one at a time. The table outlives it.
 #pragma once
@@ -25,17 +25,17 @@ namespace espalier::embedding {
 class SmallReduction {
  public:
   static constexpr std::uint32_t kRowsMax = 16;
-  /// Of its results.
+  /// Limit on floats of its results.
   static constexpr std::uint32_t kFloatsMax = 1024;
 
-  /// Whether work is one. Requires: no fault_of_work().
+  /// Whether work is small enough. Requires: no fault_of_work().
   [[nodiscard]] static bool fits(const EmbeddingTable& table, const ReductionWork& work);
 
   /// Errors: WrongId. Requires: fits().
   std::expected<void, WrongId> begin(const EmbeddingTable& table,
                                      std::span<const std::uint32_t> ids);
-  /// Requires: begin() went well, and had the ids of this work; `results` has room for
-  /// result_width() floats of each bag.
+  /// Requires: begin() succeeded with the ids of this work; `results` has room for result_width()
+  /// floats of each bag.
   ReductionCounts fold(const EmbeddingTable& table, const ReductionWork& work,
                        std::span<float> results, const GatherKit& kit = gather_kit(base::isa()));
 

@@ -39,7 +39,7 @@ TableResult<bool> TablesReducer::step() {
     if (*more) return true;
     of.table->count(reducer->counts());
   }
-  reducer.reset();  // it keeps no groups longer than it needs them
+  reducer.reset();  // it holds no groups longer than necessary
   ++now_;
   if (const auto opened = open(now_ + 1); !opened) return std::unexpected(opened.error());
   return now_ < works_.size();

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The reduction of bags of several tables, one table after the other, in the steps of each: while
-// one is summed, the first rows of the next one are on their way.
+// Reduces bags of several tables in order, each in steps: while one is summed, the first rows of
+// the next one are prefetched.
 //
 // Invariants
-// 1. At most two tables have a reduction under way, so that neither memory nor a turn's lines grow
-//    with their number.
+// 1. At most two tables have a reduction in progress, so that neither memory nor a turn's lines
+//    grow with their number.
 //
-// Thread: one at a time. Tables, bags and the room for results outlive it.
+// Thread: one at a time. Tables, bags and the buffer for results outlive it.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +25,7 @@
 
 namespace espalier::embedding {
 
-/// What is asked of one table.
+/// The work on one table.
 struct TableWork {
   const EmbeddingTable* table = nullptr;
   ReductionWork work;
@@ -37,11 +37,11 @@ class TablesReducer {
   /// Requires: no fault_of_tables(); room for all results.
   explicit TablesReducer(std::span<const TableWork> works) : works_(works) {}
 
-  /// Asks for the first rows. Errors: of a table, in words; and no results.
+  /// Prefetches the first rows. Errors: of a table, in words; and no results.
   TableResult<void> begin();
-  /// Folds some rows of one table. Returns whether there is more to do; results are there when
-  /// there is not, and the tables have counted them. One that is dropped meanwhile is read to the
-  /// end. Errors: as of begin(). Requires: begin() was called, and went well.
+  /// Folds some rows of one table. Returns whether there is more to do; results are complete when
+  /// there is not, and the tables have counted them. A table that is dropped meanwhile is read to
+  /// the end. Errors: as of begin(). Requires: begin() was called, and succeeded.
   TableResult<bool> step();
 
  private:
@@ -49,18 +49,18 @@ class TablesReducer {
   [[nodiscard]] TableError in_words(std::size_t number, TableError error) const;
 
   const std::span<const TableWork> works_;
-  std::optional<Reducer> reducers_[2];  // of a table that of its number mod 2
+  std::optional<Reducer> reducers_[2];  // the index is a table's number mod 2
   std::size_t now_ = 0;
 };
 
-/// The same of one of several tables: its words begin with the table's name.
+/// The error of one of several tables: its words begin with the table's name.
 [[nodiscard]] TableError error_at(const std::string& table, TableError error);
 
-/// Why work cannot be done, in words that begin with the table's name; nothing: it can, as far as
-/// ids are right. Cost: a look at each offset.
+/// Why work is invalid, in words that begin with the table's name; nothing: it is valid, as far as
+/// ids are. Cost: reads each offset.
 [[nodiscard]] std::optional<std::string> fault_of_tables(std::span<const TableWork> works);
 
-/// All of it. Errors: as of step().
+/// Runs the whole reduction. Errors: as of step().
 TableResult<void> reduce_tables(std::span<const TableWork> works);
 
 }  // namespace espalier::embedding

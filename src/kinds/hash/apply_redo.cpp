@@ -13,13 +13,13 @@ namespace {
 
 using catalog::RedoFault;
 
-// No map takes so many, and behind it there are still as many to be taken.
+// Above any version that a map can reach, with as many still above it.
 constexpr std::uint64_t kRedoVersionMax = ~std::uint64_t{0} >> 1;
 
 }  // namespace
 
 Result<void> apply_redo(HashThread& thread, HashMap& map, std::string_view record) {
-  ESPALIER_ASSERT(map.redo() == nullptr);  // the records of what is applied are there
+  ESPALIER_ASSERT(map.redo() == nullptr);  // else its own effects would be logged again
   const auto redo = read_hash_redo(record, kValueBytesMax);
   if (!redo) return std::unexpected(redo.error());
   if (redo->map != map.id()) return catalog::corrupt(RedoFault::object);
@@ -35,7 +35,7 @@ Result<void> apply_redo(HashThread& thread, HashMap& map, std::string_view recor
   const WriteOp op = redo->op == RedoOp::erase ? WriteOp::erase : WriteOp::put;
   const auto written = map.write(thread, op, redo->key, redo->value);
   if (!written) return std::unexpected(written.error());
-  if (map.versions) map.clock().go_on_above(redo->version);  // an erase of nothing takes none
+  if (map.versions) map.clock().go_on_above(redo->version);  // an erase of an absent key takes none
   return {};
 }
 

@@ -22,7 +22,7 @@ class Auditor {
     if (!good) complain(std::string(what) + ", " + std::to_string(where));
   }
   void audit_header();
-  /// What all buffers begin with, but for values.
+  /// Checks the common header of buffers other than values.
   template <class Header>
   void audit_identity(const Header& header, const char* what, std::uint64_t where);
   void audit_pages();
@@ -41,7 +41,7 @@ class Auditor {
 
   const HashMap& map_;
   HashAudit result_;
-  std::unordered_set<std::uint64_t> records_;  // offsets of all that are reachable or wait
+  std::unordered_set<std::uint64_t> records_;  // offsets of all that are reachable or retired
   std::uint64_t stocked_ = 0;
 };
 
@@ -93,7 +93,7 @@ void Auditor::audit_segment_header(const Partition& partition, const Segment& se
         segment.offset());
   check((header.generation & PlaceWord::kGenerationMask) == segment.word().generation(),
         "a segment has another generation, at", segment.offset());
-  // Since it was made its prefix has got a 0 with each split.
+  // Each split has appended a 0 to its prefix since it was made.
   bool same = false;
   for (std::uint32_t splits = 0; splits <= segment.depth(); ++splits) {
     same = same || header.prefix << splits == segment.prefix();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a whole hash map: each record reachable once, in the bin that its hash has, with the
-// right tag; chains dense and bounded; links in order, each with one entry; headers of this map and
-// its parts, and generations of bins those of their segments; memory in use, in stock, free and
-// waiting together all that there is.
+// Checks a whole hash map: each record is reachable once, in the bin that its hash selects, with
+// the right tag; chains are dense and bounded; version links are in order, each with one entry;
+// headers name this map and its parts, and generations of bins are those of their segments; memory
+// in use, in stock, free and retired adds up to the total.
 //
 // Requires: no thread writes meanwhile, and none has since RecordStore::trim().
 #pragma once
@@ -17,13 +17,13 @@
 namespace espalier::hash {
 
 struct HashAudit {
-  std::vector<std::string> wrong;  ///< what is wrong, as sentences
+  std::vector<std::string> wrong;  ///< violations, as sentences
   std::uint64_t items = 0;
-  std::uint64_t links = 0;          ///< that stay, as somebody may need what is older
+  std::uint64_t links = 0;          ///< that stay, as a reader may need what is older
   std::uint32_t longest_chain = 0;  ///< buckets
   std::uint64_t overflow_buckets = 0;
-  /// Buffers that the map has of each class, those that wait for readers included; of long values
-  /// those that records in use name.
+  /// Buffers of the map by class, including those that wait for readers; of long values only those
+  /// that records in use name.
   std::array<std::uint64_t, memory::kClasses> buffers{};
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of hash maps: what is asked of one, and what is answered. What they mean is what the
-// calls of ordered maps mean, but for what needs an order, which no call asks for.
+// The calls of hash maps: requests and replies. They mean the same as those of ordered maps; calls
+// that need an order do not exist.
 #pragma once
 
 #include <bit>
@@ -37,7 +37,7 @@ inline constexpr std::uint32_t kKeyBytesMax = 65535;
 
 // --- replies -------------------------------------------------------------------------------------
 
-/// A hash map by the number that its node gave it.
+/// A hash map, by the number that its node assigned.
 struct Opened {
   std::uint32_t id = 0;
   hash::HashShape shape{};
@@ -60,7 +60,7 @@ struct Numbers {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.numbers); }
 };
 
-/// A row of fields (wire/one_sided.hpp), one of them a HashPlace.
+/// A sequence of fields (wire/one_sided.hpp), one of them a HashPlace.
 struct ReadsOpened {
   std::string_view described;
 
@@ -191,7 +191,8 @@ struct OpenReads {
 
 // --- its items -----------------------------------------------------------------------------------
 
-/// The reply of a get points into the map, or into the message: so each way reads for itself.
+/// The reply of a get points into the map, or into the message: so local and remote gets are
+/// implemented separately.
 struct Get {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::hash_get,
@@ -342,7 +343,7 @@ struct Walked {
     message.version(self.count);
     message.rest(self.items, "items", hash::kWalkBytesMax);
   }
-  /// A node whose answers are none could keep its client asking for ever.
+  /// Refuses `more` without items, by which a node could keep its client asking for ever.
   [[nodiscard]] std::optional<wire::Fault> fault() const {
     const bool bad = (more && count == 0) || (count == 0) != items.empty();
     return bad ? std::optional(wire::Fault{count}) : std::nullopt;

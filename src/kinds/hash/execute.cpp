@@ -70,7 +70,7 @@ Begun<Summed> begin_as(HashMap& of, HashThread& thread, const Add& asked, const 
   return Begun(Result<Summed>({summed.existed, summed.version, summed.sum}), begun.version);
 }
 
-// With what this thread keeps for the maps of the store.
+// With the HashThread that this thread caches.
 template <class Request>
 Begun<typename Request::Reply> begin_here(HashMap& of, const Request& asked,
                                           const WriteHelp& help) {
@@ -120,7 +120,7 @@ Result<Numbers> execute(HashMap& of, const Stats&) {
   return Numbers{of.all_numbers()};
 }
 
-// Its versions move meanwhile: word by word, each is whole.
+// Its versions change meanwhile: each word is copied whole.
 Result<hash::HashPlace> place_of(const HashMap& map) {
   if (map.is_dropped()) return fail(Code::not_found, map.id());
   if (!map.versions) return fail(Code::unsupported);
@@ -170,7 +170,7 @@ void make_room(HashMap& of, const tree::StarvedWrite& starved) noexcept {
   try {
     const auto lease = HashThreadLease::take(of.store().threads);
     if (lease) of.make_room(**lease, starved);
-  } catch (const std::bad_alloc&) {  // the write is refused, then
+  } catch (const std::bad_alloc&) {  // then the write fails
   }
 }
 
@@ -211,7 +211,7 @@ Result<memory::StagedBytes> stage(HashMap& of, std::string_view key, std::string
   return of.stage(**lease, key, value);
 }
 
-// It is another value already where its length is another.
+// A value of another length differs without a comparison.
 Result<LongComparison> LongComparison::begin(HashMap& of, std::string_view key,
                                              std::string_view expected) {
   if (of.is_dropped()) return fail(Code::not_found, of.id());

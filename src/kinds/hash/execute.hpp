@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of hash maps do, for nodes and for stores of this process alike. A write is begun,
-// and answered when what it saw is released: a node goes on with other requests until then, a
-// thread of this process waits.
+// Implements the calls of hash maps, for nodes and for stores of this process alike. A write is
+// begun, and answered when the versions that it observed are released: a node processes other
+// requests until then, a thread of this process waits.
 //
-// Thread: any. What a thread needs besides it keeps for the store (hash_threads.hpp).
+// Thread: any. The other state that a thread needs is cached for the store (hash_threads.hpp).
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ namespace espalier::hash_calls {
 // Of all: errors as the calls of HashMap; not_found (it was dropped).
 [[nodiscard]] Result<Opened> execute(hash::HashMap& of, const Open& asked);
 [[nodiscard]] Result<Numbers> execute(hash::HashMap& of, const Stats& asked);
-/// Where readers elsewhere find it. Errors: besides, unsupported (without versions a reader
-/// elsewhere cannot tell what was there when it began).
+/// The map's location, for remote readers. Errors: besides, unsupported (without versions a remote
+/// reader cannot tell what was there when it began).
 [[nodiscard]] Result<hash::HashPlace> place_of(const hash::HashMap& map);
 
 // Writes that wait until they may be answered. Errors: besides, too_many_participants;
@@ -54,7 +54,7 @@ namespace espalier::hash_calls {
 [[nodiscard]] Result<ItemWritten> execute(hash::HashMap& of, const CompareAndSet& asked);
 [[nodiscard]] Result<Summed> execute(hash::HashMap& of, const Add& asked);
 
-/// A get. What it has found stays where it is as long as this does.
+/// A get. The item found stays valid as long as this object lives.
 /// Thread: one, which makes no other meanwhile.
 class Reading {
  public:
@@ -66,7 +66,7 @@ class Reading {
 
   /// Errors: not_found (it was dropped), too_many_participants.
   [[nodiscard]] const Result<ItemFound>& found() const { return found_; }
-  /// Keeps it there longer, for any thread. Errors: std::bad_alloc.
+  /// Keeps the item valid for longer, for any thread. Errors: std::bad_alloc.
   [[nodiscard]] base::EpochPin pin() const;
 
  private:
@@ -78,14 +78,14 @@ class Reading {
 template <class Reply>
 using Begun = hash::Unreleased<Reply>;
 
-/// Whether its effects are recorded: then writes are begun when they may be, and wait for their
-/// release for long. Cost: one load.
+/// Whether its effects are logged: then writes are begun only if may_begin(), and wait long for
+/// their release. Cost: one load.
 [[nodiscard]] bool is_recorded(const hash::HashMap& of);
-/// Whether one may be begun: not too many wait for their release.
+/// Whether another write may begin: the number of unreleased ones is limited.
 [[nodiscard]] bool may_begin(hash::HashMap& of);
 
-// Writes of a node: none waits (of a map that is recorded: where it may be begun), and one that
-// finds no memory is refused at once (out_of_memory).
+// Writes of a node: none waits (of a map that is logged: if may_begin()), and one that finds no
+// memory fails immediately (out_of_memory).
 // Errors: besides, too_many_participants; std::bad_alloc.
 [[nodiscard]] Begun<ItemWritten> begin(hash::HashMap& of, const Put& asked,
                                        const hash::WriteHelp& help = {});
@@ -99,36 +99,36 @@ using Begun = hash::Unreleased<Reply>;
                                        const hash::WriteHelp& help = {});
 [[nodiscard]] Begun<Summed> begin(hash::HashMap& of, const Add& asked,
                                   const hash::WriteHelp& help = {});
-/// Whether a write that has found no memory tries again (store/starved_write.hpp).
+/// Whether a write that failed for lack of memory is retried (store/starved_write.hpp).
 [[nodiscard]] bool may_try_again(const hash::HashMap& of, tree::StarvedWrite& starved);
-/// Before its next attempt, by a thread that may take long.
+/// Makes room before its next attempt. Thread: one that may take long.
 void make_room(hash::HashMap& of, const tree::StarvedWrite& starved) noexcept;
-/// Whether answers that wait for this version may be given.
+/// Whether answers that wait for this version may be sent.
 [[nodiscard]] bool released(hash::HashMap& of, std::uint64_t version);
-/// Whether those that wait now wait in vain, for the log has failed.
+/// Whether current waiters wait in vain, because the log has failed.
 [[nodiscard]] bool is_lost(const hash::HashMap& of);
-/// Waits until they may. False: they never may.
+/// Waits until they may be sent. False: they never may.
 [[nodiscard]] bool wait_for(hash::HashMap& of, std::uint64_t version);
 
-/// Room for a pair that is copied before its write. Errors: as HashMap::stage().
+/// Reserves a buffer for a pair that is copied before its write. Errors: as HashMap::stage().
 [[nodiscard]] Result<memory::StagedBytes> stage(hash::HashMap& of, std::string_view key,
                                                 std::string_view value);
 
-/// A long value that is expected, compared piece by piece with what the key has, which stays there
-/// meanwhile. Requires: what is expected outlives it.
+/// Compares a long expected value piece by piece with the key's value, which stays valid meanwhile.
+/// Requires: the expected value outlives it.
 class LongComparison {
  public:
-  /// Compares lengths alone. Errors: as Reading. std::bad_alloc.
+  /// Compares only the lengths. Errors: as Reading. std::bad_alloc.
   static Result<LongComparison> begin(hash::HashMap& of, std::string_view key,
                                       std::string_view expected);
 
   [[nodiscard]] bool is_over() const { return differs_ || compared_ == expected_.size(); }
-  /// Compares so many bytes more. Returns whether it is over.
+  /// Compares so many more bytes. Returns whether it is over.
   bool step(std::size_t bytes);
-  /// Whether the key has another value, or none: once the version is released, that may be told.
+  /// Whether the key has another value, or none: may be answered once version() is released.
   [[nodiscard]] bool differs() const { return differs_; }
   [[nodiscard]] std::uint64_t version() const { return version_; }
-  /// What was compared, for the write.
+  /// The record that was compared, for the write.
   [[nodiscard]] const hash::RecordStamp& seen() const { return seen_; }
 
  private:

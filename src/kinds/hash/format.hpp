@@ -51,8 +51,8 @@ static_assert(std::has_unique_object_representations_v<Bucket>);
 ///   | overflow | link  | tag     | generation   | offset / 16      |
 ///   +----------+-------+---------+--------------+------------------+
 ///
-/// `link`: what it names is a version link. `overflow`, in a bucket's last slot alone: it names no
-/// record but the bucket in which the bin goes on, by its line in the segment.
+/// `link`: the slot names a version link. `overflow`, only in a bucket's last slot: the slot names
+/// no record but the next bucket of the chain, by its line in the segment.
 struct Slot {
   std::uint64_t bits = 0;
 
@@ -63,7 +63,7 @@ struct Slot {
   static constexpr std::uint64_t kTagMask = (std::uint64_t{1} << kTagBits) - 1;
   static constexpr std::uint64_t kOverflow = std::uint64_t{1} << 63;
   static constexpr std::uint64_t kLink = std::uint64_t{1} << 62;
-  /// What is compared to find a tag among slots: overflow links have none, and no tag is 0.
+  /// The bits that a tag search compares: overflow links have no tag, and no tag is 0.
   static constexpr std::uint64_t kSearchMask = kOverflow | kTagMask << kTagShift;
 
   static constexpr Slot of(std::uint64_t offset, std::uint32_t generation, std::uint64_t tag,
@@ -89,17 +89,17 @@ struct Slot {
 static_assert(sizeof(Slot) == 8);
 static_assert(Slot::kTagShift + kTagBits == 62);
 
-/// The header of a bucket. Of an overflow bucket only the generation counts, and `changes` is the
-/// number of the bin that it belongs to.
+/// The header of a bucket. In an overflow bucket only the generation is used, and `changes` is the
+/// number of its bin.
 ///
 ///   63            38 37    33   32        31       0
 ///   +---------------+--------+-----------+---------+
 ///   | generation    | depth  | pending   | changes |
 ///   +---------------+--------+-----------+---------+
 ///
-/// `depth`: of how many bits of the directory's part of the hash all keys of the bin agree.
-/// `pending`: nothing of it is here yet; it is in the bin of the same number of the segment that is
-/// being split. `changes` moves on with each slot that moves inside the bin, or out of it.
+/// `depth`: the number of bits of the directory's part of the hash in which all keys of the bin
+/// agree. `pending`: the bin's slots are still in the bin of the same number of the segment that is
+/// being split. `changes`: counts the slots that moved inside the bin, or out of it.
 struct BucketWord {
   std::uint64_t bits = 0;
 
@@ -125,7 +125,7 @@ struct BucketWord {
   friend constexpr bool operator==(BucketWord, BucketWord) = default;
 };
 
-/// Where a directory or a segment lies, its depth, and the low bits of its generation. 0: none.
+/// The place of a directory or a segment, its depth, and the low bits of its generation. 0: none.
 ///
 ///   63            42 41     36 35                       0
 ///   +---------------+---------+--------------------------+
@@ -164,7 +164,7 @@ struct HashHeader {
   std::uint32_t reserved;
   std::uint64_t seed[2];
   std::uint64_t read_version;  // on a line of its own: every read begins with it
-  std::uint64_t clock_offset;  // of the read version that counts: this one, or its group's
+  std::uint64_t clock_offset;  // of the read version in use: this one, or its group's
   std::uint64_t reserved_read[6];
   std::uint64_t write_version;
   std::uint64_t reserved_write[7];
@@ -178,26 +178,26 @@ static_assert(offsetof(HashHeader, read_version) == 64);
 static_assert(offsetof(HashHeader, clock_offset) == 72);
 static_assert(offsetof(HashHeader, write_version) == 128);
 
-/// Where a hash map lies, for a client that is to read it by READs alone: a field of the answer to
-/// one_sided_hash (wire/one_sided.hpp).
+/// The location of a hash map, for a client that accesses it by READs alone: a field of the answer
+/// to one_sided_hash (wire/one_sided.hpp).
 struct HashPlace {
   std::uint64_t header_offset;  // of the map's header in the region
-  HashHeader header;            // as it was then
+  HashHeader header;            // as it was at the answer
 };
 static_assert(sizeof(HashPlace) == 8 + sizeof(HashHeader));
 static_assert(std::has_unique_object_representations_v<HashPlace>);
 
-/// A partition as readers know it.
+/// A partition, as readers see it.
 struct PartitionLine {
   std::uint64_t directory;  // a PlaceWord; 0: nothing was ever written here
-  std::uint64_t purged;     // no state that was replaced at or below this version is surely here
+  std::uint64_t purged;     // states that were replaced at or below this version may be gone
   std::uint64_t reserved[6];
 };
 static_assert(sizeof(PartitionLine) == kLineBytes);
 static_assert(offsetof(PartitionLine, purged) == 8);
 static_assert(std::has_unique_object_representations_v<PartitionLine>);
 
-/// Before the segment words of a directory.
+/// Precedes the segment words of a directory.
 struct DirectoryHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
@@ -230,17 +230,17 @@ struct RecordPageHeader {
   std::uint64_t created;
   std::uint64_t superseded;
   std::uint32_t record_bytes;
-  std::uint32_t number;  // its host's own; readers do not look at it
+  std::uint32_t number;  // used by the host only
   std::uint64_t reserved[4];
 };
 static_assert(sizeof(RecordPageHeader) == kLineBytes);
 static_assert(std::has_unique_object_representations_v<RecordPageHeader>);
 
-/// Before key and value of a record. Where `key_bytes` is 0 it is another thing, which
-/// `value_bytes` tells: kLongRecord or kVersionLink.
+/// Precedes key and value of a record. If `key_bytes` is 0 it is of another type, which
+/// `value_bytes` names: kLongRecord or kVersionLink.
 struct RecordHeader {
   std::uint64_t version;     // that made it; 0: versions are off
-  std::uint32_t generation;  // moves on when it is freed
+  std::uint32_t generation;  // changes when it is freed
   std::uint16_t key_bytes;
   std::uint16_t value_bytes;
 };
@@ -260,8 +260,8 @@ struct LongRecord {
 static_assert(sizeof(LongRecord) == 32 && std::has_unique_object_representations_v<LongRecord>);
 static_assert(offsetof(LongRecord, pair) == 16);
 
-/// The common header of values, before key and value of a long record: `bytes` of both together,
-/// and the key's hash, for who moves the record and must not read 64 KiB for that.
+/// Precedes key and value of a long record: the common header of values, `bytes` of both together,
+/// and the key's hash, so that a writer that moves the record need not read 64 KiB.
 struct LongPairHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
@@ -273,16 +273,16 @@ struct LongPairHeader {
 static_assert(sizeof(LongPairHeader) == 40 && offsetof(LongPairHeader, hash) == 32);
 static_assert(std::has_unique_object_representations_v<LongPairHeader>);
 
-/// What a key was before and after a version, while somebody may need either.
+/// The states of a key before and after a version, while a reader may need either.
 struct VersionLink {
   RecordHeader header;  // its version is that of the change
   std::uint64_t newer;  // a Slot of a record; 0: erased
-  std::uint64_t older;  // a Slot of a record or a link; 0: nothing that anybody needs
+  std::uint64_t older;  // a Slot of a record or a link; 0: no state that a reader needs
 };
 static_assert(sizeof(VersionLink) == 32 && std::has_unique_object_representations_v<VersionLink>);
 static_assert(offsetof(VersionLink, newer) == 16 && offsetof(VersionLink, older) == 24);
 
-/// What a hash map is made of, for those who list it. The name of its group follows.
+/// The options of a hash map, for listings. The name of its group follows.
 struct HashShape {
   std::uint32_t partitions;
   std::uint8_t versions;     // 1 or 0
@@ -292,7 +292,7 @@ struct HashShape {
 };
 static_assert(sizeof(HashShape) == 16 && std::has_unique_object_representations_v<HashShape>);
 
-/// Its numbers, each right but not all of one instant.
+/// Statistics of a hash map, each exact, but not of one instant.
 struct HashNumbers {
   std::uint64_t items;
   std::uint64_t memory_bytes;   // of all its buffers
@@ -308,7 +308,7 @@ struct HashNumbers {
 static_assert(sizeof(HashNumbers) == 80 && std::has_unique_object_representations_v<HashNumbers>);
 
 /// One item of a walk; its key and value follow. A value of more than kWalkedValueMax is left out,
-/// and is to be asked for by its key.
+/// and must be requested by its key.
 struct ItemOfWalk {
   std::uint64_t version;
   std::uint32_t value_bytes;  // 0 where it is left out
@@ -317,9 +317,9 @@ struct ItemOfWalk {
 };
 static_assert(sizeof(ItemOfWalk) == 16 && std::has_unique_object_representations_v<ItemOfWalk>);
 inline constexpr std::uint32_t kWalkedValueMax = 64 << 10;
-/// A piece of a walk ends with the item by which it comes to as much,
+/// A piece of a walk ends with the item that reaches this size,
 inline constexpr std::uint32_t kWalkBytes = 64 << 10;
-/// and so is no longer than this.
+/// and so has at most this size.
 inline constexpr std::uint32_t kWalkBytesMax =
     kWalkBytes + sizeof(ItemOfWalk) + 0xFFFF + kWalkedValueMax;
 

@@ -34,7 +34,7 @@ Result<HashSeed> draw_seed() {
   return drawn;
 }
 
-// Of a map that was dropped the memory waits for readers elsewhere.
+// The memory of a dropped map waits for remote readers.
 void let_go(HashMap* map) {
   std::unique_ptr<HashMap> last(map);
   if (!map->is_dropped()) return;  // the store ends
@@ -93,7 +93,7 @@ bool HashMaps::give_back(memory::Reclaimer& reclaimer, memory::BufferCache& cach
     before += map->record_memory();
     map->flush(holder_);
   }
-  // What is stamped by the one is free by the next, if no reader is there.
+  // What one round stamps is free in the next, if there is no reader.
   for (int i = 0; i < 3; ++i) reclaimer.collect(cache);
   for (HashMap* const map : maps_) {
     map->reserve_for_erases();
@@ -136,7 +136,7 @@ Result<void> HashMap::make_header(const HashSeed& drawn) {
   return {};
 }
 
-// Without them an erase in a full store might be refused, so there is no map without them.
+// Without reserved links an erase in a full store might fail, so creation fails without them.
 Result<void> HashMap::reserve_links() {
   spare_links_.reserve(kSpareLinks);
   if (!versions) return {};
@@ -168,7 +168,7 @@ std::size_t HashMap::spare_links() const {
   return spare_links_.size();
 }
 
-// Others must not come upon it while its memory goes.
+// Other threads must not find the map while its memory is freed.
 void HashMap::begin_freeing() {
   if (std::exchange(freeing_.begun, true)) return;
   const std::uint64_t before = long_bytes();
@@ -227,7 +227,7 @@ HashAnswer HashReader::get_at(const HashMap& map, HashThread& thread, std::strin
   return {true, record.version(), version, record.pair().value};
 }
 
-// In the bin that was found ahead, if it has the key still or surely lacks it.
+// Looks in the bin of the hint, which answers if it has the key still or surely lacks it.
 HashAnswer HashReader::get_hinted(const HashMap& map, HashThread& thread, std::string_view key,
                                   const KeyHash& hash, const KeyHint& hint) {
   if (hint.bin == nullptr) return get_exposed(map, thread, key, hash);
@@ -240,8 +240,8 @@ HashAnswer HashReader::get_hinted(const HashMap& map, HashThread& thread, std::s
   return {true, record.version(), version, record.pair().value};
 }
 
-// What makes a reader begin again is a write of its partition at the wrong moment. Many one after
-// the other are rare; then it has writers wait.
+// A reader restarts because of a write of its partition at the wrong moment. Many restarts in a row
+// are rare; then it makes writers wait.
 Looked HashReader::look_again(const HashMap& map, HashThread& thread, std::string_view key,
                               const KeyHash& hash, std::uint64_t& version, bool held,
                               Looked looked) {
@@ -255,7 +255,7 @@ Looked HashReader::look_again(const HashMap& map, HashThread& thread, std::strin
   return looked;
 }
 
-// Under the lock nothing moves, and all that was taken out is released.
+// Under the lock nothing moves, and all states that were taken out are of released versions.
 Looked HashMap::look_locked(HashThread& thread, const KeyHash& hash, std::string_view key,
                             std::uint64_t& version, bool held) const {
   const PartitionGuard guard(partitions_[hash.partition()].lock, thread.holder());
@@ -270,7 +270,7 @@ Result<HashSnapshot> HashMap::hold(HashThread& thread, std::string owner) {
   const std::lock_guard lock(snapshot_mutex_);
   const ExposedEpoch exposed(thread);
   services_.holding.store(true, std::memory_order_relaxed);
-  // Who writes after this sees it: nothing that is there now is taken out.
+  // Each later writer sees the flag, and takes no current state out.
   for (Partition& partition : partitions_) {
     const PartitionGuard guard(partition.lock, thread.holder());
   }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash map: keys of bytes, without an order, in the memory of a store (docs/design/hash.md).
+// A hash map of byte-string keys, without an order, in the memory of a store (docs/design/hash.md).
 //
-// All operations are linearizable. Reads take no locks and write nothing that others read, but for
-// one that writers have had begin again kLooksMax times, which takes the lock of its key's
-// partition. A write takes that lock for some tens of nanoseconds, and returns when its version is
-// released.
+// All operations are linearizable. A read takes no lock and writes nothing that other threads read;
+// only after writers forced it to restart kLooksMax times does it take the lock of its key's
+// partition. A write holds that lock for some tens of nanoseconds, and returns when its version is
+// released. A get costs 3 cache lines, a write of a pair of 64 bytes 5.
 //
-// Invariant: what a call refuses has changed nothing.
+// Invariant: a refused call has changed nothing.
 // Thread: any, each with its own HashThread.
 #pragma once
 
@@ -43,14 +43,14 @@ struct StarvedWrite;
 namespace espalier::hash {
 
 struct HashOptions {
-  std::uint32_t partitions = 64;  ///< a power of two, 1 to 512: of keys that one lock guards
-  /// off: faster writes, 32 bytes less for each change under way; no snapshots
+  std::uint32_t partitions = 64;  ///< a power of two, 1 to 512; each has one lock
+  /// off: faster writes, 32 bytes less for each change in flight; no snapshots
   bool versions = true;
-  /// old versions that snapshots may hold
+  /// limit on old versions that snapshots hold
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
-  /// none: drawn
+  /// none: random
   std::optional<HashSeed> seed{};
-  std::optional<Durability> durability{};  ///< nothing: what its store promises
+  std::optional<Durability> durability{};  ///< none: that of its store
   std::string group{};                     ///< as MapOptions::group
 };
 
@@ -63,7 +63,7 @@ struct HashOptions {
   return shape;
 }
 
-/// What a key is at a version. The value is good as long as its reader is.
+/// The state of a key at a version. The value is valid while its reader's epoch is exposed.
 struct HashAnswer {
   bool found = false;
   std::uint64_t version = 0;       ///< of the record
@@ -71,7 +71,7 @@ struct HashAnswer {
   std::string_view value;
 };
 
-/// A version that is held: what was there then can be read. Given back by HashMap::drop().
+/// A held version, whose state stays readable. Released by HashMap::drop().
 using HashSnapshot = std::list<memory::HeldVersion>::iterator;
 
 class HashMap final : public HashView,
@@ -82,7 +82,7 @@ class HashMap final : public HashView,
   static constexpr ObjectKind kKind = ObjectKind::hash;
   static constexpr bool kAnswersReleased = true;  // catalog/await_records.hpp
 
-  /// Errors: invalid_argument (partitions), out_of_memory, system (there is no seed to be drawn).
+  /// Errors: invalid_argument (partitions), out_of_memory, system (no random seed).
   static Result<std::unique_ptr<HashMap>> create(HashStore& store, std::uint32_t id,
                                                  std::string name, const HashOptions& options);
   ~HashMap() override;
@@ -95,8 +95,8 @@ class HashMap final : public HashView,
   Result<std::optional<std::string>> get(HashThread& thread, std::string_view key) const;
 
   // --- writing -----------------------------------------------------------------------------------
-  // Errors of all: key_too_long, value_too_long, out_of_memory; exhausted (other keys are in the
-  // way of this one: only keys that were made for it come to that).
+  // Errors of all: key_too_long, value_too_long, out_of_memory; exhausted (the key's chain is full,
+  // which only keys crafted for it reach).
   // Cost: 5 lines of a pair of 64 bytes.
 
   Result<HashWritten> put(HashThread& thread, std::string_view key, std::string_view value) {
@@ -108,25 +108,25 @@ class HashMap final : public HashView,
   Result<HashWritten> update(HashThread& thread, std::string_view key, std::string_view value) {
     return write(thread, WriteOp::update, key, value);
   }
-  /// Works in a full store.
+  /// Succeeds in a full store.
   Result<HashWritten> erase(HashThread& thread, std::string_view key) {
     return write(thread, WriteOp::erase, key, {});
   }
-  /// Any of them, if a condition holds. Errors: besides, condition_failed.
+  /// Any of the above, if a condition holds. Errors: besides, condition_failed.
   Result<HashWritten> write(HashThread& thread, WriteOp op, std::string_view key,
                             std::string_view value, const Condition& condition = {});
-  /// The same, and does not wait until it may be answered (released()).
+  /// The same, without waiting until it may be answered (released()).
   Unreleased<HashWritten> begin(HashThread& thread, WriteOp op, std::string_view key,
                                 std::string_view value, const Condition& condition = {},
                                 const WriteHelp& help = {});
-  /// Room for a pair that is copied before its write; its key is there, its value is yet to be
-  /// copied. Errors: key_too_long, value_too_long, out_of_memory. Requires: the pair is longer than
-  /// records are; the map, and what is copied, outlive it.
+  /// Reserves a buffer for a pair that is copied before its write: the key is copied, the value not
+  /// yet. Errors: key_too_long, value_too_long, out_of_memory. Requires: the pair is longer than
+  /// records are; the map, and the source, outlive it.
   Result<memory::StagedBytes> stage(HashThread& thread, std::string_view key,
                                     std::string_view value);
-  /// A write that does not wait: its answer may be given when `outcome.wait_for` is released.
-  /// `outcome`: there if nothing is wrong; what is returned by value costs copies that wait for the
-  /// stores before them.
+  /// A write that does not wait: it may be answered when `outcome.wait_for` is released. `outcome`
+  /// is set if there is no error; returning it by value costs copies that wait for the stores
+  /// before them.
   Result<void> begin_write(HashThread& thread, WriteOp op, std::string_view key,
                            std::string_view value, const KeyHash& hashed, WriteOutcome& outcome) {
     WriteIntent intent;
@@ -136,43 +136,43 @@ class HashMap final : public HashView,
     intent.value = value;
     return carry_out(thread, intent, outcome);
   }
-  /// Writes `desired` (none: erases) if the value is `expected` (none: if there is none).
+  /// Writes `desired` (none: erases) if the value equals `expected` (none: if there is none).
   /// Errors: besides, condition_failed.
   Result<HashWritten> compare_and_set(HashThread& thread, std::string_view key,
                                       std::optional<std::string_view> expected,
                                       std::optional<std::string_view> desired);
-  /// Reads the value, calls `change`, and writes what it returns (none: erases) if nothing came
-  /// between; else starts again. `change` may run several times, holding no lock; what it throws is
-  /// passed on. Errors: besides, std::bad_alloc.
+  /// Reads the value, calls `change`, and writes what it returns (none: erases) unless another
+  /// write came between; else it retries. `change` may run several times, without a lock; its
+  /// exceptions propagate. Errors: besides, std::bad_alloc.
   Result<HashWritten> modify(
       HashThread& thread, std::string_view key,
       const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change);
-  /// Adds to a counter of 8 bytes, little-endian; an absent one is 0. Returns the sum, which wraps
-  /// round. Errors: besides, invalid_argument (the value has another length, the detail).
+  /// Adds to a little-endian counter of 8 bytes; an absent one is 0. Returns the sum, which wraps
+  /// around. Errors: besides, invalid_argument (the value has another length, the detail).
   Result<std::uint64_t> add(HashThread& thread, std::string_view key, std::uint64_t amount);
-  /// The same, and does not wait until it may be answered. Of the help `hash` and `waits` count.
+  /// The same, without waiting until it may be answered. Of `help` it uses `hash` and `waits`.
   Unreleased<HashSummed> begin_add(HashThread& thread, std::string_view key, std::uint64_t amount,
                                    const WriteHelp& help = {});
 
-  /// Whether a write that has found no memory tries again (store/starved_write.hpp).
+  /// Whether a write that failed for lack of memory is retried (store/starved_write.hpp).
   [[nodiscard]] bool may_try_again(tree::StarvedWrite& starved) const;
-  /// What is done for its next attempt.
-  /// Requires: no lock is held; what the thread exposes holds back what waits.
+  /// Makes room for its next attempt. Requires: no lock is held; an epoch that the thread exposes
+  /// delays reclamation.
   void make_room(HashThread& thread, const tree::StarvedWrite& starved) noexcept;
 
-  /// A key's newest state, released or not.
+  /// The newest state of a key, released or not.
   struct Seen {
     RecordStamp stamp;
-    std::uint64_t version = 0;  // which is released when this may be told
+    std::uint64_t version = 0;  // must be released before this may be answered
     std::optional<std::string_view> value;
   };
-  /// Requires: the thread exposes an epoch. The value is good as long as it does.
+  /// Requires: the thread exposes an epoch. The value is valid as long as it does.
   [[nodiscard]] Seen read_newest(HashThread& thread, const KeyHash& hashed,
                                  std::string_view key) const;
 
   // --- snapshots ---------------------------------------------------------------------------------
 
-  /// Holds the present version. Cost: every partition's lock. Requires: the thread reads nothing.
+  /// Holds the current version. Cost: every partition's lock. Requires: the thread reads nothing.
   /// Errors: unsupported (versions are off), out_of_memory.
   Result<HashSnapshot> hold(HashThread& thread, std::string owner = {});
   void drop(HashSnapshot snapshot) noexcept;
@@ -186,9 +186,9 @@ class HashMap final : public HashView,
   }
   [[nodiscard]] std::uint64_t memory_bytes() const override;
   void add_values(std::span<std::uint64_t> of_classes) const override;
-  /// What it has in reserve are records, in pages with others.
+  /// Its reserve consists of records, in pages shared with others.
   void repack_spares() override {}
-  /// A step is a segment, with the long pairs of its keys, or a page of records.
+  /// A step frees a segment, with the long pairs of its keys, or a page of records.
   bool free_some(std::uint32_t steps) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
   [[nodiscard]] std::string_view kind_name() const override { return "hash"; }
@@ -206,7 +206,6 @@ class HashMap final : public HashView,
 
   [[nodiscard]] HashShape shape() const { return shape_of(options_); }
   [[nodiscard]] const store::ClockMember& group() const { return group_; }
-  /// What it was made with.
   [[nodiscard]] const HashOptions& options() const { return options_; }
   /// Cost: counters of each partition, and two locks.
   [[nodiscard]] HashNumbers all_numbers() const;
@@ -214,16 +213,16 @@ class HashMap final : public HashView,
   [[nodiscard]] std::uint32_t id() const { return services_.map_id; }
   [[nodiscard]] const memory::VersionClock& clock() const { return clock_; }
   [[nodiscard]] memory::VersionClock& clock() { return clock_; }
-  /// Whether answers that wait for this version may be given.
+  /// Whether answers that wait for this version may be sent.
   [[nodiscard]] bool released(std::uint64_t version) {
     return !versions || clock_.released_now() >= version ||
            planted(Bug::acknowledge_before_release);
   }
 
-  /// Waits until they may. False: they never may, for the version will not be released.
+  /// Waits until they may be sent. False: they never may, because the version will not be released.
   [[nodiscard]] bool wait_for(std::uint64_t version);
-  /// What a write has come to, once it may be answered. Errors: besides, system (it may be there
-  /// after a restart, or not).
+  /// The result of a write, once it may be answered. Errors: besides, system (after a restart the
+  /// write may be present or not).
   template <class T>
   [[nodiscard]] Result<T> await(Unreleased<T> begun) {
     if (!wait_for(begun.version)) return std::unexpected(catalog::kRecordLost);
@@ -231,13 +230,13 @@ class HashMap final : public HashView,
   }
 
   // For HashMaps.
-  /// Takes out what is ready, hands over what was retired, and gives back what is in stock.
+  /// Takes out links that are ready, hands over retired memory, and gives back the stock.
   void flush(LockHolder& holder) noexcept;
-  /// Gives back pages of records that are wholly free.
+  /// Gives back wholly free pages of records.
   void trim() noexcept { records_.trim(); }
-  /// Version links that are free go to those in reserve for erases, until there are enough: before
-  /// others take them, for tiny pairs are as long, and erases have nothing else once a store is
-  /// full.
+  /// Moves free version links to the reserve for erases until it is full, before other writes take
+  /// them: tiny pairs need records of the same length, and erases have nothing else in a full
+  /// store.
   void reserve_for_erases() noexcept;
   /// Bytes of records, and of pairs that lie beside them.
   [[nodiscard]] std::uint64_t record_memory() const {
@@ -245,8 +244,8 @@ class HashMap final : public HashView,
   }
 
   // For audits and tests.
-  /// Hands what waits to be handed over to the reclaimer, gives back what is in stock, and frees
-  /// what can be freed. Cost: every partition's lock, heavy barriers.
+  /// Hands retired memory to the reclaimer, gives back the stock, and frees what can be freed.
+  /// Cost: every partition's lock, heavy barriers.
   void give_back(HashThread& thread);
   [[nodiscard]] const std::deque<Partition>& partitions() const { return partitions_; }
   [[nodiscard]] const RecordStore& records() const { return records_; }
@@ -256,7 +255,7 @@ class HashMap final : public HashView,
   [[nodiscard]] HashStore& store() const { return store_; }
 
  private:
-  /// Version links reserved for erases, which must succeed in a full store: they make room.
+  /// Version links reserved for erases, which must succeed in a full store to free memory.
   static constexpr std::size_t kSpareLinks = 16;
 
   HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options,
@@ -272,7 +271,7 @@ class HashMap final : public HashView,
   // hash_map_write.cpp
   Result<catalog::RedoRoom> record_room(const WriteIntent& intent) const;
   Result<WriteOutcome> outcome_of(HashThread& thread, WriteIntent& intent);
-  // The outcome is there if nothing is wrong.
+  // The outcome is set if there is no error.
   Result<void> apply(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome);
   Result<void> carry_out(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome);
   Result<void> attempt(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome,
@@ -310,7 +309,7 @@ class HashMap final : public HashView,
   HashServices services_;
   std::deque<Partition> partitions_;
   std::atomic<bool> dropped_{false};
-  /// Where giving back the memory of a dropped map has come to.
+  /// Progress of freeing a dropped map's memory.
   struct Freeing {
     bool begun = false;
     std::size_t partition = 0;
@@ -322,16 +321,16 @@ class HashMap final : public HashView,
   std::vector<std::uint64_t> spare_links_;  // guarded by spare_mutex_; with room for all
 };
 
-/// Reads of one thread, as of the moment when it began or was renewed. The values that it answers
-/// are good until then.
-/// Thread: one at a time; of a HashThread there is one at a time.
+/// Reads of one thread, at the version of its construction or last renewal. Values that it returns
+/// are valid until the next renewal.
+/// Thread: one at a time; at most one reader of a HashThread at a time.
 class HashReader {
  public:
   HashReader(const HashMap& map, HashThread& thread) : map_(map), thread_(thread) {
     thread_.slot.enter();
     load_version();
   }
-  /// Reads as of a snapshot.
+  /// Reads at the version of a snapshot.
   HashReader(const HashMap& map, HashThread& thread, HashSnapshot snapshot)
       : map_(map), thread_(thread), snapshot_(&*snapshot) {
     thread_.slot.enter();
@@ -341,18 +340,18 @@ class HashReader {
   HashReader(const HashReader&) = delete;
   HashReader& operator=(const HashReader&) = delete;
 
-  /// What the key is. Not older than the last renewal; of a snapshot as of it, unless expired().
+  /// The state of a key. Not older than the last renewal; that of the snapshot, unless expired().
   [[nodiscard]] HashAnswer get(std::string_view key) { return get(key, map_.hash(key)); }
   [[nodiscard]] HashAnswer get(std::string_view key, const KeyHash& hash) {
     return get_at(map_, thread_, key, hash, version_, snapshot_ != nullptr || !map_.versions);
   }
-  /// What a key is now, for a thread that has exposed an epoch itself.
+  /// The current state of a key, for a thread that has exposed an epoch itself.
   [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, HashThread& thread,
                                               std::string_view key, const KeyHash& hash) {
     std::uint64_t version = version_of(map);
     return get_at(map, thread, key, hash, version, !map.versions);
   }
-  /// The same, with what a look ahead has found. Requires: besides, the key is not empty.
+  /// The same, with the hint of a look-ahead. Requires: besides, the key is not empty.
   [[nodiscard]] static HashAnswer get_exposed(const HashMap& map, HashThread& thread,
                                               std::string_view key, const KeyHash& hash,
                                               const KeyHint& hint) {
@@ -363,9 +362,9 @@ class HashReader {
     const RecordView record(map.image, slot);
     return {true, record.version(), version, record.value_beside(key.size())};
   }
-  /// Whether the snapshot has lost what it held: then what was answered may be wrong.
+  /// Whether the snapshot has lost states that it held: then earlier answers may be wrong.
   [[nodiscard]] bool expired() const { return snapshot_ != nullptr && snapshot_->has_expired(); }
-  /// Begins again, so that what others wrote meanwhile is seen, and what waits can be freed.
+  /// Exposes a newer epoch and version, so that later writes are seen, and retired memory is freed.
   void renew() {
     thread_.slot.expose(thread_.slot.now());
     if (snapshot_ == nullptr) load_version();
@@ -391,7 +390,7 @@ class HashReader {
   std::uint64_t version_ = 0;
 };
 
-/// What a map of this shape is made by.
+/// The options that create a map of this shape.
 [[nodiscard]] inline HashOptions options_of(const HashShape& shape, std::string_view group) {
   HashOptions options;
   options.group = group;
@@ -401,8 +400,8 @@ class HashReader {
   return options;
 }
 
-/// For a catalogue: HashMap::create(), of a map whose memory waits for readers elsewhere when it
-/// was dropped and its last holder has let go.
+/// HashMap::create() for a catalogue: after the map was dropped and its last holder has released
+/// it, its memory waits for remote readers.
 Result<std::shared_ptr<HashMap>> make_hash_map(HashStore& store, std::uint32_t id, std::string name,
                                                const HashOptions& options);
 /// Makes an empty map with a name in its store, which must outlive it.

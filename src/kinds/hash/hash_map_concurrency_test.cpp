@@ -128,7 +128,7 @@ TEST(HashConcurrency, AddsToOneKeyAreAllThere) {
   }
 }
 
-// Two keys are written one after the other; a snapshot never has the second without the first.
+// Two keys are written in order; a snapshot never has the second without the first.
 TEST(HashConcurrency, SnapshotsAreOfOneMoment) {
   HashFixture f({.partitions = 4});
   const std::uint64_t rounds = kSlow ? 300 : 4000;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a hash map does, held against std::unordered_map; in full stores, without memory, and with
-// keys that somebody made for one bin.
+// Hash maps checked against std::unordered_map; in full stores, without memory, and with keys that
+// an attacker made for one bin.
 #include "kinds/hash/hash_map.hpp"
 
 #include <gtest/gtest.h>

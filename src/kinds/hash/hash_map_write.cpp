@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes of a hash map: what is done before the partition's lock is taken, and after.
+// Writes of a hash map: the work before the partition's lock is taken, and after it is released.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -72,8 +72,8 @@ Unreleased<HashWritten> HashMap::answer_of(const Result<WriteOutcome>& outcome) 
   return Unreleased(std::move(answer), outcome->wait_for);
 }
 
-// Values are compared without the lock, for they may be long; under it the record must be the one
-// that was seen.
+// Values may be long, so they are compared without the lock; under it the record must be the one
+// that was compared.
 Unreleased<HashWritten> HashMap::write_if_equal(HashThread& thread, WriteIntent& intent) {
   const std::string_view expected = intent.condition.value;
   intent.condition = {};
@@ -92,7 +92,7 @@ Unreleased<HashWritten> HashMap::write_if_equal(HashThread& thread, WriteIntent&
   }
 }
 
-// All but the version, which is drawn under the lock.
+// All but the version, which is taken under the lock.
 Result<catalog::RedoRoom> HashMap::record_room(const WriteIntent& intent) const {
   const bool erases = intent.op == WriteOp::erase;
   const std::string_view value = erases ? std::string_view() : intent.value;
@@ -120,7 +120,7 @@ Result<void> HashMap::carry_out(HashThread& thread, WriteIntent& intent, WriteOu
   return carried;
 }
 
-// `own`: a long pair that nobody else has staged; it stays from one attempt to the next.
+// `own`: a long pair that the caller has not staged; it is kept between attempts.
 Result<void> HashMap::attempt(HashThread& thread, WriteIntent& intent, WriteOutcome& outcome,
                               std::optional<memory::StagedBytes>& own) {
   const bool stores = intent.op != WriteOp::erase;
@@ -160,7 +160,7 @@ Result<void> HashMap::attempt(HashThread& thread, WriteIntent& intent, WriteOutc
   return applied;
 }
 
-// Of what the heap has failed others give nothing back.
+// If the heap failed, other threads cannot give memory back.
 bool HashMap::may_try_again(tree::StarvedWrite& starved) const {
   return tree::may_try_again(store_.core, starved) &&
          (starved.attempts < tree::kAttemptsAtOnce || store_.core.is_full());
@@ -168,10 +168,10 @@ bool HashMap::may_try_again(tree::StarvedWrite& starved) const {
 
 void HashMap::make_room(HashThread& thread, const tree::StarvedWrite& starved) noexcept {
   try {
-    // An erase needs no more than earlier ones have unlinked, whatever has failed.
+    // An erase needs no more than earlier ones have unlinked, whatever failed.
     if (starved.erases) give_back(thread);
     tree::make_room(store_.core, *thread.cache, starved);
-  } catch (const std::bad_alloc&) {  // of what frees memory for others; no lock is held
+  } catch (const std::bad_alloc&) {  // while freeing memory for others; no lock is held
   }
   reserve_for_erases();
 }
@@ -247,8 +247,8 @@ Result<void> HashMap::provide(HashThread& thread, Partition& partition, const Sh
     fetched = fetch(sizeof(DirectoryHeader) + (std::uint64_t{8} << depth),
                     [&](std::uint64_t at) { partition.stock_directory(depth, at); });
   }
-  // A partition with segments goes on without new ones as long as there is room in the old: for
-  // these no snapshot expires, and nothing is reclaimed.
+  // A partition continues without new segments as long as there is room in the old ones: for new
+  // ones no snapshot expires, and nothing is reclaimed.
   intent.starved = !fetched && !shortage.growth_can_wait;
   if (fetched || !shortage.growth_can_wait) return fetched;
   intent.may_grow = false;
@@ -268,7 +268,7 @@ bool HashMap::provide_records(HashThread& thread, Partition& partition, RecordCl
   constexpr std::uint64_t kMost = 32;
   std::array<std::uint64_t, kMost> offsets;
   if (cls == kLinkClass) reserve_for_erases();
-  // Few for small maps, which have many partitions too.
+  // Few for small maps, which have as many partitions.
   const auto wanted = std::min<std::uint64_t>(2 + partition.items() / 8, kMost);
   std::uint32_t got = records_.take(cls, std::span(offsets).first(wanted));
   if (got == 0 && from_spares && take_spare_link(offsets[0])) got = 1;
@@ -293,7 +293,7 @@ void HashMap::flush(LockHolder& holder) noexcept {
 
 void HashMap::give_back(HashThread& thread) {
   flush(thread.holder());
-  // What is stamped by the one is free by the next, if no reader is there.
+  // What one round stamps is free in the next, if there is no reader.
   for (int i = 0; i < 3; ++i) store_.reclaimer.collect(*thread.cache);
   records_.trim();
   thread.cache->flush();
@@ -321,7 +321,7 @@ Result<memory::StagedBytes> HashMap::stage(HashThread& thread, std::string_view 
   return stage(thread, hash(key), key, value);
 }
 
-// Nobody knows of it before a record names it. It counts from now on.
+// No reader can reach it before a record names it. It is counted from now on.
 wire::Ref HashMap::make_live(const memory::StagedBytes& pair) {
   ESPALIER_ASSERT(pair.is_whole());
   std::byte* const at = pair.at();
@@ -354,7 +354,7 @@ HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
   std::uint64_t version = kAnyVersion;
   const bool unwritten =
       looked.look == Look::found && RecordView(image, looked.record).version() == kUnwritten;
-  // A transaction that holds the lock has put it there.
+  // The record of a transaction that holds the lock.
   if (looked.look == Look::changed || unwritten)
     looked = look_locked(thread, hashed, key, version, true);
   if (looked.look == Look::found) {
@@ -365,7 +365,7 @@ HashMap::Seen HashMap::read_newest(HashThread& thread, const KeyHash& hashed,
     seen.value = record.pair().value;
     seen.version = seen.stamp.version;
   } else if (versions) {
-    seen.version = clock_.taken();  // that of what made it absent, or a later one
+    seen.version = clock_.taken();  // that of the erase, or a later one
   }
   return seen;
 }

@@ -13,8 +13,8 @@
 namespace espalier::hash {
 namespace {
 
-// All segments are due at about the same time, one is split after the other, and some have no room
-// for their turn: they are split at once, and the put moves bins of its own segment alone.
+// All segments are due at about the same time, they are split one at a time, and some have no room
+// before their turn: they are split immediately, and the put moves bins of its own segment alone.
 TEST(HashMemory, APutMovesFewBins) {
   HashFixture f({.partitions = 1, .seed = HashSeed{5, 6}});
   const Partition& partition = f.map->partitions().front();
@@ -78,7 +78,7 @@ class FullStore {
   int stored = 0;
 };
 
-// Nobody else frees it, where others free in steps when they have time.
+// No other thread frees it: elsewhere idle threads free in steps.
 TEST(HashMemory, APutAsksForTheMemoryOfWhatWasDropped) {
   FullStore full;
   StoreParts& parts = full.f.parts;
@@ -97,7 +97,7 @@ TEST(HashMemory, APutAsksForTheMemoryOfWhatWasDropped) {
   EXPECT_GT(full.fill(*full.f.map, again), full.stored / 2);
 }
 
-/// Ends a lease when it was asked to, as those do who keep leases.
+/// Ends a lease when a sweep was requested, as the owner of leases does.
 class EndsALease final : public espalier::store::StorePart {
  public:
   EndsALease(base::LeaseTable& leases, base::LeaseId lease)
@@ -113,7 +113,7 @@ class EndsALease final : public espalier::store::StorePart {
   const std::uint64_t asked_before_;
 };
 
-// It is the lease's for a bounded time, at whose end those who keep leases end it.
+// A lease holds memory for a bounded time, after which the owner of leases ends it.
 TEST(HashMemory, APutWaitsForWhatALeaseHolds) {
   FullStore full;
   StoreParts& parts = full.f.parts;

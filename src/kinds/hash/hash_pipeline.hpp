@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many requests in flight on one thread: a rolling queue (rolling_queue.hpp), by which each is
-// carried out when its bin and its record are near, in the order of submission.
+// Pipelines many requests of one thread through a rolling queue (rolling_queue.hpp): each is
+// executed in the order of submission, after its bin and its record were prefetched.
 //
-// A request leaves the queue when so many others have come behind it, or a turn that brings none
-// moves it on. So nothing drains between one call and the next.
+// A request leaves the queue when the configured number of later requests has entered, or when a
+// turn without new ones advances it. So the pipeline does not drain between two calls.
 //
 // Thread: one at a time.
 #pragma once
@@ -32,14 +32,14 @@ class HashPipeline {
   HashPipeline(HashMap& map, HashThread& thread, const PipelineDistances& distances = {})
       : map_(map), thread_(thread), queue_(distances, distances.bin + kTogether) {}
 
-  /// So many requests are hashed, looked for and carried out together, at most, under one epoch
-  /// where there is no write among them.
+  /// Limit on requests that are hashed, looked up and executed together; under one epoch if there
+  /// is no write among them.
   static constexpr std::size_t kTogether = 16;
 
-  /// Carries out all requests, and calls `done` with the completion of each: those of gets in
-  /// order, those of writes once they are released, or never will be. What it throws is passed on:
-  /// requests behind that one are not carried out, and completions of writes that were not released
-  /// come in the next run. Requires: the queue is empty.
+  /// Executes all requests, and calls `done` with the completion of each: gets complete in order,
+  /// writes once they are released, or never will be. Exceptions of `done` propagate: later
+  /// requests are not executed, and completions of writes that were not released come in the next
+  /// run. Requires: the queue is empty.
   template <class Done>
   void run(std::span<const Request> requests, const Done& done) {
     const auto each = [&done](const Completion& completion, Handler*) { done(completion); };
@@ -52,20 +52,20 @@ class HashPipeline {
     }
   }
 
-  /// Takes a request into the queue, and carries out the one that so many have come behind. The
-  /// request and what it points to must live until its completion, which is handed to
-  /// `done(const Completion&, Handler*)`.
+  /// Enqueues a request, and executes the one that it pushes to the front. The request and what it
+  /// points to must live until its completion, which is passed to `done(const Completion&,
+  /// Handler*)`.
   template <class Done>
   void push(const Request& request, Handler* handler, const Done& done) {
     push_some({&request, 1}, handler, done);
   }
-  /// The same of some of them, kTogether at most. Returns those that it has not taken.
+  /// The same for up to kTogether of them. Returns those that it has not taken.
   template <class Done>
   [[nodiscard]] std::span<const Request> push(std::span<const Request> requests, Handler* handler,
                                               const Done& done) {
     return push_some(requests, handler, done);
   }
-  /// Carries out the one whose turn is next, if there is one.
+  /// Executes the next request, if there is one.
   template <class Done>
   void turn(const Done& done) {
     bool writes = false;
@@ -76,7 +76,7 @@ class HashPipeline {
     }
     finish(writes, done);
   }
-  /// Carries out all that are in it, and waits until the last is released, or never will be.
+  /// Executes all requests in the queue, and waits until the last is released, or never will be.
   template <class Done>
   void drain(const Done& done) {
     while (!queue_.empty()) turn(done);
@@ -85,7 +85,7 @@ class HashPipeline {
       if (!unreleased_.empty()) std::this_thread::yield();
     }
   }
-  /// Requests that have not been completed; and how many of them wait for nothing but a release.
+  /// Requests that are not completed; and how many of them wait only for a release.
   [[nodiscard]] std::size_t pending() const { return queue_.size() + unreleased(); }
   [[nodiscard]] std::size_t unreleased() const { return unreleased_.size() - completed_; }
 
@@ -101,13 +101,13 @@ class HashPipeline {
     Handler* handler;
   };
 
-  /// Pushes some of them, and carries out those that so many have come behind. Stage by stage: in
-  /// each loop no request waits for another. Returns those that are left.
+  /// Enqueues up to kTogether requests, and executes those that they push to the front. Works in
+  /// stages: in each loop no request waits for another. Returns the requests that are left.
   template <class Done>
   std::span<const Request> push_some(std::span<const Request> requests, Handler* handler,
                                      const Done& done) {
     if (is_full()) [[unlikely]]
-      make_room(done);  // what `done` threw left more there
+      make_room(done);  // an exception of `done` left more there
     const std::size_t some = std::min(requests.size(), kTogether);
     for (const Request& request : requests.first(some)) {
       queue_.push(map_, request.key, {&request, handler});
@@ -128,7 +128,7 @@ class HashPipeline {
       finish(writes, done);
     } while (is_full());
   }
-  /// Requests that come after these, and their keys: a key may lie anywhere.
+  /// Prefetches the requests that follow, and their keys: a key may lie anywhere.
   static void ask_for_next(std::span<const Request> requests) {
     const std::size_t next = std::min(requests.size(), kTogether);
     for (const Request& request : requests.first(next)) {
@@ -137,14 +137,14 @@ class HashPipeline {
     }
   }
   [[nodiscard]] bool is_full() const { return queue_.size() > queue_.distances().bin; }
-  /// Carries out the one whose turn is next, if that is a get; else it is finish()'s.
+  /// Executes the next request if it is a get; else finish() does.
   template <class Done>
   [[nodiscard]] bool take_turn(const Done& done) {
     if (queue_.next().what.request->op != Op::get) return false;
     get(queue_.take(), done);
     return true;
   }
-  /// What is done with no epoch exposed.
+  /// Executes what needs no exposed epoch.
   template <class Done>
   void finish(bool writes, const Done& done) {
     if (writes) write(queue_.take(), done);
@@ -206,7 +206,7 @@ class HashPipeline {
     Handler* const handler = at.what.handler;
     Completion completion = begin_completion(*at.what.request);
     if (!completion.ok) return done(completion, handler);
-    // Before the write: what was written must be answered. Without room it waits for its release.
+    // Reserved before the write, which must be answered. Without room it waits for its release.
     const bool room = base::try_reserve(unreleased_, 1);
     WriteOutcome outcome;
     const auto begun = begin_write(at, outcome);
@@ -223,8 +223,8 @@ class HashPipeline {
     unreleased_.push_back({outcome.wait_for, completion, handler});
   }
 
-  /// Whether an answer that waits for this version may be given. Where it will never be released,
-  /// for its record cannot be durable, the answer becomes that error.
+  /// Whether an answer that waits for this version may be sent. If the version will never be
+  /// released, because its record cannot be durable, the answer becomes that error.
   [[nodiscard]] bool may_answer(std::uint64_t version, Completion& answer) const {
     if (map_.released(version)) return true;
     if (!map_.clock().failed()) return false;
@@ -238,7 +238,7 @@ class HashPipeline {
   void complete_released(const Done& done) {
     while (!unreleased_.empty() &&
            may_answer(unreleased_[completed_].version, unreleased_[completed_].completion)) {
-      // Off the list first: `done` may throw.
+      // Removed first: `done` may throw.
       const Unreleased next = unreleased_[completed_++];
       if (2 * completed_ >= unreleased_.size()) {
         const auto begin = unreleased_.begin();
@@ -252,7 +252,7 @@ class HashPipeline {
   HashMap& map_;
   HashThread& thread_;
   RollingQueue<Asked> queue_;
-  std::vector<Unreleased> unreleased_;  // by the order of submission
+  std::vector<Unreleased> unreleased_;  // in the order of submission
   std::size_t completed_ = 0;           // of them, at the front
 };
 

@@ -43,7 +43,7 @@ TEST(HashPipeline, AnswersInOrderWhatSingleCallsWould) {
       std::size_t next = 0;
       pipeline.run(requests, [&](const Completion& done) {
         ASSERT_TRUE(done.ok);
-        ASSERT_EQ(done.tag, next++);  // nobody else writes: all are released at once
+        ASSERT_EQ(done.tag, next++);  // no other thread writes: all are released immediately
         const Asked& one = asked[done.tag];
         const auto found = model.find(one.key);
         ASSERT_EQ(done.found, found != model.end());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What hash maps need of the store in which they lie, and one thread's hold on it.
+// The parts of a store that hash maps use, and one thread's handle on them.
 #pragma once
 
 #include <expected>
@@ -27,8 +27,8 @@ namespace espalier::hash {
 class HashMap;
 class HashThreads;
 
-/// The hash maps of a store, for what reclaims its memory (BufferPool::set_reclaim): what is free
-/// of a map that no thread writes leaves it all the same.
+/// The hash maps of a store, for the reclamation of its memory (BufferPool::set_reclaim): free
+/// memory leaves a map even if no thread writes it.
 /// Thread: any. Its lock is taken before those of partitions.
 class HashMaps {
  public:
@@ -41,18 +41,18 @@ class HashMaps {
     const std::lock_guard lock(mutex_);
     std::erase(maps_, &map);
   }
-  /// Takes out what the reclaimer has found free, hands over what was retired, and gives back what
-  /// is in stock. Returns whether maps have less memory now. Cost: every partition's lock, heavy
+  /// Takes out links that the reclaimer found free, hands over retired memory, and gives back the
+  /// stock. Returns whether maps have less memory now. Cost: every partition's lock, heavy
   /// barriers. Requires: no lock is held but the catalogue's.
   bool give_back(memory::Reclaimer& reclaimer, memory::BufferCache& cache) noexcept;
 
  private:
   std::mutex mutex_;  // guards the list, and is held while the maps are used
   std::vector<HashMap*> maps_;
-  LockHolder holder_;  // of the thread that has the lock
+  LockHolder holder_;  // of the thread that holds the lock
 };
 
-/// The store, and its parts. They outlive it, and it outlives its maps.
+/// The store's parts, which outlive it; it outlives its maps.
 struct HashStore {
   tree::StoreCore& core;
   memory::BufferPool& pool;
@@ -63,16 +63,16 @@ struct HashStore {
   store::DroppedObjects& dropped;
   LockHolders holders{};
   HashMaps maps{};
-  /// For who has no HashThread of its own (hash_threads.hpp); null: there are none.
+  /// For threads without a HashThread of their own (hash_threads.hpp); null: there are none.
   std::shared_ptr<HashThreads> threads{};
 };
 
-/// What hash maps need of the store whose catalogue this is; made when first asked for.
+/// The HashStore of the store with this catalogue; made on first use.
 /// Errors: std::bad_alloc. Requires: it is the catalogue of a store.
 [[nodiscard]] HashStore& hash_store_of(const catalog::Catalog& catalog);
 
-/// One thread's hold on a store: what it exposes while it reads, buffers of its own, and who it is
-/// to locks. Thread: one at a time.
+/// One thread's handle on a store: the epoch that it exposes while it reads, a cache of buffers,
+/// and its identity towards locks. Thread: one at a time.
 class HashThread {
  public:
   /// Errors: those of EpochTable::join(). Throws std::bad_alloc.
@@ -86,7 +86,7 @@ class HashThread {
 
   base::EpochSlot slot;
   std::unique_ptr<memory::BufferCache> cache;
-  /// Elements for what its writes unlink.
+  /// List elements for what its writes unlink.
   std::unique_ptr<memory::RetiredStock> elements;
 
  private:
@@ -104,7 +104,7 @@ class HashThread {
   std::unique_ptr<LockHolder, GiveBack> holder_;
 };
 
-/// Exposes a thread's epoch as long as it lives, whatever is thrown meanwhile.
+/// Exposes a thread's epoch for a scope, exceptions included.
 /// Requires: the thread exposes none.
 class ExposedEpoch {
  public:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A HashThread for one call (hash_threads.hpp).
+// Borrows a HashThread for one call (hash_threads.hpp).
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ class HashThread;
 class HashThreads;
 struct KeptHashThread;
 
-/// The one that the thread keeps, or another if that is in use.
+/// The one that the calling thread caches, or another if that is in use.
 class HashThreadLease {
  public:
-  /// Cost: a look at what the thread keeps. Errors: those of HashThread::join(); std::bad_alloc.
+  /// Cost: a look at the thread's cache. Errors: those of HashThread::join(); std::bad_alloc.
   static Result<HashThreadLease> take(const std::shared_ptr<HashThreads>& threads);
   HashThreadLease(HashThreadLease&& other) noexcept
       : place_(std::exchange(other.place_, nullptr)), extra_(other.extra_) {}
@@ -29,7 +29,7 @@ class HashThreadLease {
   HashThreadLease(KeptHashThread* place, HashThreads* extra);
 
   KeptHashThread* place_;
-  HashThreads* extra_;  // where it goes back that the thread does not keep; null: it does
+  HashThreads* extra_;  // takes back one that is not the thread's; null: it is
 };
 
 }  // namespace espalier::hash

@@ -19,7 +19,7 @@ struct KeptThreadsEnd {
 };
 thread_local KeptThreadsEnd kept_threads_end;
 
-/// The part of a store that its hash maps share.
+/// The part of a store for its hash maps.
 struct HashPart final : store::StorePart {
   explicit HashPart(tree::StoreCore& core)
       : store{core,         core.pool,    core.epochs, core.reclaimer,
@@ -50,7 +50,7 @@ Result<HashThreads::Place*> HashThreads::acquire() {
     return kept;
   }
   base::reserve_more(all_, 1);
-  free_.reserve(all_.capacity());  // so that each finds room when it is released
+  free_.reserve(all_.capacity());  // so that release() always finds room
   auto joined = HashThread::join(*store_);
   if (!joined) return std::unexpected(joined.error());
   all_.push_back(std::make_unique<Place>(*std::move(joined)));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What threads need to use the hash maps of a store, kept for those that call one by one: of each
-// store a thread keeps one, which goes back when the thread ends.
+// Caches HashThreads for threads that make single calls on the hash maps of a store: a thread keeps
+// one of each store, which it returns when it ends.
 //
 // Invariants
-// 1. Each is used by one thread and for one call at a time: who calls from inside a call (what
-//    modify() runs) gets another.
-// 2. None is used once it is closed, which it is before its store goes.
+// 1. Each is used by one thread and for one call at a time: a nested call (of what modify() runs)
+//    gets another.
+// 2. None is used after close(), which precedes the end of its store.
 //
 // Thread: any.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace espalier::hash {
 
-/// One of them.
+/// A cached HashThread.
 struct KeptHashThread {
   explicit KeptHashThread(HashThread own) : thread(std::move(own)) {}
 
@@ -41,7 +41,7 @@ class HashThreads {
   /// Destroys all. Requires: no thread uses one.
   void close();
   [[nodiscard]] bool closed() const;
-  /// Whether another process made it, which forked this one.
+  /// Whether it was made by another process, which forked this one.
   [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader knows of a hash map: the image of its region, and where things begin.
+// A reader's view of a hash map: the image of its region, and where things begin.
 //
-// Reading (reading.hpp) goes by a view, of which there are two: this one, of a region that is at
-// hand, and that of bytes that READs bring (remote/remote_view.hpp).
+// The read algorithm (reading.hpp) is a template over views, of which there are two: this one, of a
+// mapped region, and that of bytes that READs bring (remote/remote_view.hpp).
 #pragma once
 
 #include <cstddef>
@@ -33,7 +33,7 @@ struct HashView {
   [[nodiscard]] const std::byte* partition_line(std::uint32_t partition) const {
     return image + header_offset + sizeof(HashHeader) + std::uint64_t{partition} * kLineBytes;
   }
-  /// Where the partition's directory lies now; none: nothing was ever written there.
+  /// The current place of the partition's directory; none: nothing was ever written there.
   [[nodiscard]] PlaceWord directory(std::uint32_t partition) const {
     return PlaceWord{base::load_shared<std::uint64_t>(
         partition_line(partition) + offsetof(PartitionLine, directory), std::memory_order_acquire)};
@@ -52,11 +52,11 @@ struct HashView {
   [[nodiscard]] const std::byte* bucket(PlaceWord segment, std::uint32_t line) const {
     return image + segment.offset() + (std::uint64_t{1} + line) * kLineBytes;
   }
-  /// A bin's header at this moment.
+  /// The current header of a bin.
   [[nodiscard]] static BucketWord bucket_word_now(const std::byte* bin) {
     return load_bucket_word(bin);
   }
-  /// What a slot names.
+  /// The record or link that a slot names.
   [[nodiscard]] RecordView record(Slot slot) const { return {image, slot}; }
   [[nodiscard]] static Pair pair(const RecordView& record) { return record.pair(); }
 };

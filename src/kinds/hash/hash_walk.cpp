@@ -20,8 +20,8 @@ HashWalk::HashWalk(const HashMap& map, std::string_view after) : map_(map), afte
   place_ = {hash.partition(), hash.bin(), hash.order()};
 }
 
-// What makes it look again is a write of the bin meanwhile. After many it has writers wait, for the
-// epoch that it exposes keeps memory from being freed.
+// It restarts because of a write of the bin meanwhile. After many restarts it makes writers wait,
+// because its exposed epoch keeps memory from being freed.
 void HashWalk::gather(HashThread& thread, Bin& bin) const {
   for (std::uint32_t looks = 0; looks < kLooksMax || planted(Bug::looks_without_end); ++looks) {
     if (try_gather(bin)) return;
@@ -31,7 +31,7 @@ void HashWalk::gather(HashThread& thread, Bin& bin) const {
   ESPALIER_ASSERT(gathered);
 }
 
-// Reads the slots of the bin that has the place now. False: it has moved or changed.
+// Reads the slots of the current bin of the place. False: it has moved or changed.
 bool HashWalk::try_gather(Bin& bin) const {
   bin.count = 0;
   const PlaceWord directory = map_.directory(place_.partition);
@@ -45,7 +45,7 @@ bool HashWalk::try_gather(Bin& bin) const {
   Slot slots[kChainMax * kSlotsPerBucket];
   std::uint32_t count = 0;
   if (!take_slots(from, slots, count)) return false;
-  // All keys of the bin agree with the place in so many bits.
+  // The number of bits in which all keys of the bin agree with the place.
   bin.last = place_.order | kLastInOrder >> from.header.depth();
   for (std::uint32_t i = 0; i < count; ++i) {
     const Slot named = any_record(map_.image, slots[i]);
@@ -57,13 +57,13 @@ bool HashWalk::try_gather(Bin& bin) const {
     const KeyHash hash =
         record.is_long() ? KeyHash(record.long_hash(), map_.partition_bits) : map_.hash(item.key);
     item.order = hash.order();
-    // A bin whose split has just been done may still have what went to the other one.
+    // A bin whose split was just completed may still have slots of the other one.
     if (is_behind(item) && item.order <= bin.last) bin.items[bin.count++] = item;
   }
   std::sort(bin.items, bin.items + bin.count, [](const Candidate& a, const Candidate& b) {
     return std::tie(a.order, a.key) < std::tie(b.order, b.key);
   });
-  // A slot that moves is at both its places for a while, and the header need not tell.
+  // A slot that moves is at both its places for a while, which the header need not show.
   if (!planted(Bug::doubles_delivered)) {
     const Candidate* const end =
         std::unique(bin.items, bin.items + bin.count, [](const Candidate& a, const Candidate& b) {
@@ -74,8 +74,8 @@ bool HashWalk::try_gather(Bin& bin) const {
   return true;
 }
 
-// A key that is there all the time has a slot in the bin all the time, which is missed only where
-// it moved meanwhile: then the bin's header says so.
+// A key that is present throughout has a slot in the bin throughout, which is missed only if it
+// moved meanwhile: then the bin's header has changed.
 bool HashWalk::take_slots(const BinPlace& from, Slot* slots, std::uint32_t& count) const {
   reached(Moment::bin_read);
   const std::byte* bucket = from.bin;

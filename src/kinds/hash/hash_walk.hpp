@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// All items of a hash map, bin by bin, while others write.
+// Iterates over all items of a hash map, bin by bin, concurrently with writers.
 //
 // Each key has a place in one order that growth does not change: its partition, its bin's number,
 // its hash (KeyHash::order), and among keys of one hash the key. So a walk can stop behind any item
-// and go on later from its key alone, whoever split what meanwhile, and an item that is there all
-// the time comes exactly once. Items that come or go meanwhile may come, and none comes twice.
+// and resume later from its key alone, whatever was split meanwhile, and an item that is present
+// throughout is delivered exactly once. Items that are inserted or erased meanwhile may be
+// delivered, and none is delivered twice.
 //
 //   partition 0: bin 0 of each segment in the order of the directory, then bin 1 of each, ... 207
 //   partition 1: ...
 //
-// Each item is answered as a get answers it: its newest released state, at the moment when the walk
-// comes by. There is no one version for all of them.
+// Each item has the state that a get returns: its newest released one, at the moment at which the
+// walk visits it. The items share no common version.
 //
 // Thread: one at a time, any.
 #pragma once
@@ -23,7 +24,7 @@
 
 namespace espalier::hash {
 
-/// The bytes are good during the call that is given them.
+/// The bytes are valid during the call that receives them.
 struct WalkedItem {
   std::string_view key;
   std::string_view value;
@@ -32,17 +33,16 @@ struct WalkedItem {
 
 class HashWalk {
  public:
-  /// Begins behind a key, which need not be there; behind none: at the beginning. Copies the key.
-  /// Requires: the map outlives it; the key is no longer than keys are. Throws std::bad_alloc.
+  /// Begins behind a key, which need not exist; empty: at the beginning. Copies the key. Requires:
+  /// the map outlives it; the key is no longer than keys are. Throws std::bad_alloc.
   explicit HashWalk(const HashMap& map, std::string_view after = {});
 
   [[nodiscard]] bool at_end() const { return place_.partition == map_.partitions().size(); }
 
-  /// Goes over one bin, and calls `take(const WalkedItem&)` for each item of it. Where that returns
-  /// false the walk ends behind that item. Returns false then. `take` must not throw.
-  /// Cost: a line, and of each item 2; writers of the bin that have it begin again kLooksMax times
-  /// wait for the next look, under their partition's lock. Throws std::bad_alloc, and then the walk
-  /// is over.
+  /// Visits one bin, and calls `take(const WalkedItem&)` for each of its items. If that returns
+  /// false the walk stops behind that item, and step() returns false. `take` must not throw.
+  /// Cost: a line, and for each item 2; writers of the bin that force kLooksMax restarts wait for
+  /// the next look, under their partition's lock. Throws std::bad_alloc, and then the walk is over.
   /// Requires: not at_end(); the thread exposes no epoch.
   template <class Take>
   bool step(HashThread& thread, const Take& take) {
@@ -54,7 +54,7 @@ class HashWalk {
       const KeyHash hash = KeyHash::of_order(next.order, map_.partition_bits);
       const HashAnswer answer = HashReader::get_exposed(map_, thread, next.key, hash);
       if (!answer.found) continue;
-      after_.reserve(next.key.size());  // before it is taken, for then the walk goes on behind it
+      after_.reserve(next.key.size());  // before it is taken, because then the walk is past it
       if (take(WalkedItem{next.key, answer.value, answer.version})) continue;
       after_.assign(next.key);
       place_.order = next.order;
@@ -68,13 +68,13 @@ class HashWalk {
   struct Place {
     std::uint32_t partition = 0;
     std::uint32_t bin = 0;
-    std::uint64_t order = 0;  // of a hash: where the walk goes on
+    std::uint64_t order = 0;  // of a hash: where the walk resumes
   };
   struct Candidate {
     std::uint64_t order = 0;  // of its hash
     std::string_view key;
   };
-  /// The items of a bin that are to come, in order, as far as they were not erased since.
+  /// The items of a bin still to deliver, in order, except those erased since.
   struct Bin {
     Candidate items[kChainMax * kSlotsPerBucket];
     std::uint32_t count = 0;
@@ -89,7 +89,7 @@ class HashWalk {
 
   const HashMap& map_;
   Place place_;
-  std::string after_;  // the key behind which it goes on, of the hash of its place; empty: none
+  std::string after_;  // the key behind which it resumes, of the hash of its place; empty: none
 };
 
 }  // namespace espalier::hash

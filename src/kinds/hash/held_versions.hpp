@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The versions that snapshots of a map hold, for its writers: which states of a key may be read.
+// The versions that snapshots of a map hold, for its writers: which states of a key may still be
+// read.
 //
 // Thread: any; a lock of its own, inside of which no other is taken.
 #pragma once
@@ -17,7 +18,7 @@ namespace espalier::hash {
 
 class HeldVersions {
  public:
-  /// Makes room for one more. False: the process has no memory.
+  /// Reserves room for one more. False: the process has no memory.
   [[nodiscard]] bool reserve() noexcept {
     const std::lock_guard lock(mutex_);
     return base::try_reserve(held_, 1);
@@ -33,8 +34,8 @@ class HeldVersions {
     std::erase(held_, &held);
     count_.fetch_sub(1, std::memory_order_relaxed);
   }
-  /// Whether one of [from, to) is held, by a snapshot that has not expired. Cost: a load where
-  /// there are no snapshots, else the lock.
+  /// Whether one of [from, to) is held, by a snapshot that has not expired. Cost: a load if there
+  /// are no snapshots, else the lock.
   [[nodiscard]] bool any_in(std::uint64_t from, std::uint64_t to) const noexcept {
     if (count_.load(std::memory_order_relaxed) == 0) return false;
     const std::lock_guard lock(mutex_);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash of a key, by a seed that its map drew, and which bits of it choose what:
+// The hash of a key, by a random seed of its map, and the use of its bits:
 //
 //   63        50 49        38 37      27 26             0
 //   +------------+------------+----------+----------------+
 //   | partition  | directory  | tag      | bin            |
 //   +------------+------------+----------+----------------+
 //
-// Partitions have unequal parts of the keys, the last one twice as many as the first, so that their
-// segments are never all due to be split at one time. Who knows the seed can make keys of one hash;
-// what relies on the hash is speed, and nothing else (docs/design/hash.md).
+// Partitions have unequal shares of the keys, the last one twice that of the first, so that their
+// segments do not all split at the same time. An attacker who knows the seed can make keys of one
+// hash; only speed relies on the hash, nothing else (docs/design/hash.md).
 //
 // Thread: safe, no state.
 #pragma once
@@ -31,7 +31,7 @@ struct HashSeed {
 
 namespace detail {
 
-/// Both halves of the product, one over the other.
+/// Folds the product: exclusive or of its halves.
 [[nodiscard]] constexpr std::uint64_t folded_product(std::uint64_t x, std::uint64_t y) noexcept {
   __extension__ using Wide = unsigned __int128;
   const Wide product = Wide{x} * y;
@@ -79,7 +79,7 @@ class KeyHash {
 
   [[nodiscard]] constexpr std::uint64_t bits() const { return bits_; }
   [[nodiscard]] constexpr std::uint32_t partition() const {
-    // About the logarithm of 1 to 2, by a parabola.
+    // log2(1 + x) for x from 0 to 1, by a parabola.
     const std::uint64_t at = bits_ >> kDirectoryEnd;
     const std::uint64_t above = at * ((std::uint64_t{1} << kPartitionPart) - at) >> kPartitionPart;
     const std::uint64_t along = at + (above * kBend >> kPartitionPart);
@@ -93,9 +93,9 @@ class KeyHash {
   [[nodiscard]] constexpr bool bit_at(std::uint32_t depth) const {
     return ((bits_ << kPartitionPart) >> (63 - depth) & 1) != 0;
   }
-  /// A number for each hash, by which those of one partition are in the order of its directory.
+  /// A number for each hash that sorts those of one partition in the order of its directory.
   [[nodiscard]] constexpr std::uint64_t order() const { return std::rotl(bits_, kPartitionPart); }
-  /// The hash of such a number.
+  /// The inverse of order().
   [[nodiscard]] static constexpr KeyHash of_order(std::uint64_t order,
                                                   std::uint32_t partition_bits) {
     return {std::rotr(order, kPartitionPart), partition_bits};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// One partition of a hash map: what its lock guards. Its directory and segments, how they grow, and
-// what one write does (docs/design/hash.md).
+// One partition of a hash map, i.e. the state that its lock guards: its directory and segments,
+// their growth, and the execution of one write (docs/design/hash.md).
 //
-// A write takes all that it needs from what the partition has in stock; where that is short it
-// changes nothing and says what it lacks, which its caller fetches without the lock.
+// A write takes all memory that it needs from the partition's stock. If the stock is short it
+// changes nothing and returns what it lacks, which its caller fetches without the lock.
 //
 // Invariants
-// 1. Each key has one slot, in the bin that its hash has now.
-// 2. Between a version and its publication nothing fails, waits or asks the heap.
-// 3. What readers may come upon is retired, not freed.
-// 4. `purged` rises before the state that it is about is taken out.
+// 1. Each key has one slot, in the bin that its hash selects now.
+// 2. Between a version and its publication nothing fails, waits or allocates.
+// 3. Memory that readers can reach is retired, not freed.
+// 4. `purged` rises before the state that it covers is taken out.
 //
-// Thread: who has the lock; statistics any.
+// Thread: the holder of the lock; statistics any.
 #pragma once
 
 #include <array>
@@ -45,10 +45,10 @@ class ReservedVersions;
 
 namespace espalier::hash {
 
-/// One write of one key, with everything that may take time already done.
+/// One write of one key; everything slow is already done.
 struct WriteIntent {
-  // Not defaulted, so that it is made member by member: else compilers clear it as a whole first,
-  // by a string instruction, which takes longer.
+  // User-provided, so that members are initialised one by one: for a defaulted constructor
+  // compilers clear the whole object first, by a string instruction, which takes longer.
   WriteIntent() {}
 
   WriteOp op = WriteOp::put;
@@ -56,32 +56,32 @@ struct WriteIntent {
   std::string_view key;
   std::string_view value;
   wire::Ref pair{};       // of a long record: the buffer that has key and value
-  Condition condition{};  // on no value, for that takes long
+  Condition condition{};  // not on a value: comparing takes long
   WriteHelp help{};
-  /// Where not null: room with the record of it, whose version is set when it is taken.
+  /// If not null: room with the write's redo record, whose version is set when it is taken.
   catalog::RedoRoom* record = nullptr;
   const catalog::ReservedVersions* reserved = nullptr;  // of the map, if it has some
   bool may_grow = true;                                 // false: there was no memory to grow with
-  bool starved = false;                                 // what it lacked it has not found
+  bool starved = false;                                 // its shortage could not be fetched
 
-  /// Returns its sequence, if the version is to be released only when it is durable, or 0.
+  /// Returns the record's sequence, if the version is released only when that is durable, or 0.
   std::uint64_t hand_over_record(std::uint64_t version) const;
 };
 
-/// Of the record that it takes.
+/// The class of the record that the write takes.
 [[nodiscard]] RecordClass class_of(const WriteIntent& intent);
 
 struct WriteOutcome {
   bool condition_failed = false;
-  bool refused = false;    // the key's chain is as long as it may be; nothing was changed
-  bool no_memory = false;  // of the process, for what is known of a segment; nothing was changed
+  bool refused = false;    // the key's chain has its maximum length; nothing was changed
+  bool no_memory = false;  // of the process, to manage a segment; nothing was changed
   bool applied = false;
   bool existed = false;
   std::uint64_t version = 0;   // under which it was written
   std::uint64_t wait_for = 0;  // the answer may be given when this version is released
 };
 
-/// What a write lacks.
+/// The resources that a write lacks.
 struct Shortage {
   RecordClass cls = kRecordClasses;  // records of this class
   bool links = false;
@@ -101,17 +101,17 @@ struct PreparedWrite {
   bool has_slot = false;
   bool existed = false;
   bool applies = false;  // a put, or an erase of what is there
-  /// Of a key that had no slot: its record, without a version yet, which is in one now.
+  /// Of a key that had no slot: its record, without a version yet, which is in a slot now.
   Slot placed{};
   bool pair_gone = false;  // withdraw() has retired the long pair with the record
 };
 
-/// What the writes of a transaction lack.
+/// The resources that the writes of a transaction lack.
 struct TransactionLack {
-  std::array<std::uint32_t, kRecordClasses> records{};  // so many more of each class
+  std::array<std::uint32_t, kRecordClasses> records{};  // the missing ones of each class
   Shortage growth;  // of the write below: a segment, a directory
   std::size_t write = 0;
-  bool refused = false;    // a key's chain is as long as it may be, or two hashes are the same
+  bool refused = false;    // a key's chain has its maximum length, or two hashes are equal
   bool no_memory = false;  // of the process
 
   [[nodiscard]] bool any() const {
@@ -122,7 +122,7 @@ struct TransactionLack {
   }
 };
 
-/// What the partitions of a map share.
+/// Shared by the partitions of a map.
 struct HashServices {
   memory::BufferPool& pool;
   memory::Reclaimer& reclaimer;
@@ -134,18 +134,18 @@ struct HashServices {
   std::uint32_t map_id;
   std::byte* image;
   HeldVersions held{};
-  /// A snapshot is being taken, and nothing is taken out meanwhile.
+  /// A snapshot is being taken, and no state may be taken out meanwhile.
   std::atomic<bool> holding{false};
 };
 
-/// Hands what partitions have unlinked to the reclaimer; the elements stay in `stock`.
+/// Hands memory that partitions unlinked to the reclaimer; the elements stay in `stock`.
 /// Requires: no lock is held.
 void hand_over_retired(const HashServices& services, memory::RetiredList retired,
                        memory::RetiredStock& stock) noexcept;
 
 class Partition {
  public:
-  static constexpr std::uint32_t kSplitSlots = 1150;  // with which a segment is full
+  static constexpr std::uint32_t kSplitSlots = 1150;  // at which a segment counts as full
   static constexpr std::uint32_t kBinsPerWrite = 4;
   static constexpr std::size_t kElements = 8;  // for what one write may retire, and some more
 
@@ -154,14 +154,14 @@ class Partition {
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
 
-  // Without lock: whoever has it asks the rest.
+  // Callable without the lock; all else requires it.
   mutable PartitionLock lock;
   [[nodiscard]] std::uint64_t items() const { return items_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t segments() const {
     return segment_count_.load(std::memory_order_relaxed);
   }
   [[nodiscard]] std::uint64_t splits() const { return splits_.load(std::memory_order_relaxed); }
-  /// Bins that were moved to other segments.
+  /// Bins moved to other segments.
   [[nodiscard]] std::uint64_t bins_moved() const {
     return bins_moved_.load(std::memory_order_relaxed);
   }
@@ -169,49 +169,50 @@ class Partition {
     return directory_bytes_.load(std::memory_order_relaxed);
   }
 
-  /// Does a write, or says what it lacks.
+  /// Executes a write, or returns what it lacks.
   [[nodiscard]] Shortage write(const WriteIntent& intent, WriteOutcome& outcome) noexcept;
 
-  // --- of a transaction: partition_transaction.cpp. Its writes are of different keys, 64 at most,
-  // and the lock is held from lack_of() or prepare() to what ends it.
+  // --- for transactions: partition_transaction.cpp. Their writes are of different keys, 64 at
+  // most, and the lock is held from lack_of() or prepare() to the end.
 
-  /// What is short for these writes, of what is seen at once; nothing is changed.
+  /// Returns what these writes lack, as far as it shows without changing anything.
   [[nodiscard]] TransactionLack lack_of(std::span<PreparedWrite> writes) noexcept;
-  /// From now on none of the writes can fail. Or says what they lack, and has changed nothing.
+  /// Prepares the writes, so that none of them can fail; or returns what they lack, and has changed
+  /// nothing.
   [[nodiscard]] TransactionLack prepare(std::span<PreparedWrite> writes) noexcept;
-  /// Takes back what prepare() did.
+  /// Reverts prepare().
   void withdraw(std::span<PreparedWrite> writes) noexcept;
   /// Publishes them under one version, which is not done yet.
   void publish(std::span<PreparedWrite> writes, std::uint64_t version) noexcept;
-  /// Takes out what was replaced, or keeps it for readers. Requires: the version is done.
+  /// Takes out the replaced states, or keeps them for readers. Requires: the version is done.
   void finish(std::span<PreparedWrite> writes, std::uint64_t version) noexcept;
-  /// A key's newest state, released or not.
+  /// The newest state of a key, released or not.
   [[nodiscard]] NewestState newest(const KeyHash& hash, std::string_view key) noexcept;
 
-  // What a write lacked. Each takes what it is given, or gives it back.
-  /// False: the process has no memory, and there is none of the class.
+  // Restocking after a shortage. Each takes ownership of its argument, or gives it back.
+  // False: the process has no memory, and there is no record of the class in stock.
   [[nodiscard]] bool stock_records(RecordClass cls,
                                    std::span<const std::uint64_t> offsets) noexcept;
   void stock_segment(std::uint64_t offset) noexcept;
   void stock_directory(std::uint32_t depth, std::uint64_t offset) noexcept;
   /// False: the process has no memory.
   [[nodiscard]] bool stock_retirement(std::size_t writes = 1) noexcept;
-  /// Gives back what is in stock, and unlinks what is ready to be.
+  /// Gives back the stock, and unlinks what is ready.
   void flush() noexcept;
-  /// What was unlinked since, for hand_over_retired() once the lock is left: the reclaimer's own
-  /// may be held for long.
+  /// Memory unlinked since the last call, for hand_over_retired() after the lock is released: the
+  /// reclaimer's own lock may be held for long.
   [[nodiscard]] memory::RetiredList take_retired() noexcept { return std::exchange(unlinked_, {}); }
-  /// Takes elements for what will be, up to as many as it may need.
+  /// Takes list elements for future retirements, up to as many as a write may need.
   void take_elements(memory::RetiredStock& from) noexcept {
     while (retired_.size() < kElements && from.size() != 0) retired_.put(from.take());
   }
-  /// Takes out links that nobody needs any more.
+  /// Takes out links that no reader or snapshot needs any more.
   void take_out_ready() noexcept;
-  /// Gives back a segment, and of long pairs the buffers of those that it names. Returns the bytes
-  /// of the segment; 0: none is left. Requires: no thread uses the map any more, nor will.
+  /// Gives back a segment, and the buffers of the long pairs that it names. Returns the bytes of
+  /// the segment; 0: none is left. Requires: no thread uses the map any more.
   [[nodiscard]] std::uint64_t free_segment(bool has_long_pairs) noexcept;
 
-  /// Of each segment, in no order; and of the bytes that are in stock. For audits.
+  /// For audits: the segments, in no order, and the stock.
   [[nodiscard]] const std::vector<std::unique_ptr<Segment>>& all_segments() const {
     return segments_;
   }
@@ -229,7 +230,7 @@ class Partition {
     Segment* child = nullptr;
     std::uint32_t next = 0;
   };
-  /// The split that a segment has part in; null: none.
+  /// The split in which a segment takes part; null: none.
   [[nodiscard]] const Split* split_of(const Segment& segment) const;
   [[nodiscard]] std::uint32_t number() const { return number_; }
 
@@ -240,13 +241,13 @@ class Partition {
     return *segments_[entries_[hash.prefix(directory_.depth())]];
   }
   [[nodiscard]] bool begin_first() noexcept;
-  /// The same, by the directory that readers have, whose line a pipeline has brought already.
+  /// The same, through the readers' directory, whose line a pipeline has prefetched.
   [[nodiscard]] SegmentBytes bytes_of(const KeyHash& hash) const {
     const PlaceWord word = services_.view.segment(directory_, hash.prefix(directory_.depth()));
     return {services_.image, word.offset()};
   }
   [[nodiscard]] bool wants_split(const Segment& segment) const;
-  /// What a split of it lacks.
+  /// Adds what splitting it lacks.
   void lack_of_split(const Segment& segment, Shortage& shortage) const;
   /// Requires: it lacks nothing. False: the process has no memory.
   [[nodiscard]] bool begin_split(Segment& segment) noexcept;
@@ -256,9 +257,9 @@ class Partition {
   void move_bin(const Split& split, std::uint32_t bin) noexcept;
   void move_next(std::size_t which) noexcept;
   void move_bins(std::uint32_t count) noexcept;
-  /// Moves the hash's bin, if its segment is being split and it has not been moved.
+  /// Moves the hash's bin, if its segment is being split and the bin was not moved.
   void move_own_bin(const KeyHash& hash) noexcept;
-  /// Whether there is room in a bin. Until there is, it moves bins of its segment's split.
+  /// Whether a bin has room. Until it has, moves bins of its segment's split.
   [[nodiscard]] bool make_room_in(const Segment& segment, std::uint32_t bin) noexcept;
   [[nodiscard]] KeyHash hash_of(Slot slot) const;
 
@@ -267,7 +268,7 @@ class Partition {
   [[nodiscard]] Room make_room(const WriteIntent& intent, Shortage& shortage) noexcept;
   [[nodiscard]] bool holds(const WriteIntent& intent, const NewestState& newest) const;
   void look_for_shortage(const WriteIntent& intent, bool has_slot, Shortage& shortage) const;
-  /// What its growth lacks that a new key is to come with.
+  /// Adds what the growth that precedes a new key lacks.
   void look_for_growth(const WriteIntent& intent, Shortage& shortage) const;
   [[nodiscard]] Slot fill_record(const WriteIntent& intent) noexcept;
   [[nodiscard]] Slot fill_link(const KeyHash& hash, Slot newer, Slot older) noexcept;
@@ -277,7 +278,7 @@ class Partition {
   [[nodiscard]] std::uint64_t pop(RecordClass cls) noexcept;
 
   // partition_transaction.cpp
-  /// Where the key's slot is; its bin has been moved, if it was to be.
+  /// Finds the key's slot, after moving its bin if that is due.
   [[nodiscard]] std::optional<SlotPlace> place_of(const KeyHash& hash,
                                                   std::string_view key) noexcept;
   void place_record(PreparedWrite& write, TransactionLack& lacks) noexcept;
@@ -286,14 +287,14 @@ class Partition {
   enum class Pruned : std::uint8_t {
     slot_stays,
     gone,     // with its slot; another slot of the bin may be in its place
-    no_room,  // for all that is to be unlinked
+    no_room,  // to unlink all that goes
   };
   void take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                         std::uint64_t version) noexcept;
   [[nodiscard]] bool is_holding() const;
   [[nodiscard]] bool is_obsolete(const SlotPlace& at, std::uint64_t released) const;
-  /// Takes out what no reader can ask for of the chain of links in a slot. `fresh`: the version of
-  /// a link that has no entry yet.
+  /// Takes out the states of a slot's chain of links that no reader can ask for. `fresh`: the
+  /// version of a link that has no entry yet.
   [[nodiscard]] Pruned prune(const KeyHash& hash, const SlotPlace& place,
                              std::uint64_t fresh) noexcept;
   /// Takes out the state below one link. Returns whether the slot is gone.
@@ -303,7 +304,7 @@ class Partition {
   void raise_purged(std::uint64_t version) noexcept;
   void retire(Slot slot) noexcept;
   void hand_over() noexcept;
-  /// Leaves one piece for take_retired(). Requires: an element in stock.
+  /// Adds one piece to take_retired(). Requires: an element in stock.
   void leave(const memory::Retired& retired) noexcept;
   [[nodiscard]] std::uint32_t batch_room() const;
 
@@ -312,7 +313,7 @@ class Partition {
   PlaceWord directory_{};
   std::vector<std::uint32_t> entries_;  // indices of segments, as the directory names them
   std::vector<std::unique_ptr<Segment>> segments_;
-  std::vector<Split> under_way_;  // mostly one at a time; more where a put needs room at once
+  std::vector<Split> under_way_;  // mostly one; more if a put needs room immediately
   // In stock.
   std::array<std::vector<std::uint64_t>, kRecordClasses> records_;
   std::uint64_t spare_segment_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a partition grows: segments that split bin by bin, and directories that double.
+// Growth of a partition: segments that split bin by bin, and directories that double.
 #include <new>
 #include <utility>
 
@@ -100,7 +100,7 @@ bool Partition::begin_first() noexcept {
   return true;
 }
 
-// Makes the spare buffer the directory, with the entries as they are.
+// Makes the spare buffer the directory, with the current entries.
 void Partition::publish_directory() {
   const PlaceWord old = directory_;
   std::byte* const head = services_.image + spare_directory_;
@@ -216,7 +216,7 @@ void Partition::move_bin(const Split& split, std::uint32_t bin) noexcept {
   }
   child.arrived(bin);
   parent.departed(bin);
-  // From the last on: what fills a gap comes from behind, and stays.
+  // From the last one on: a slot that fills a gap comes from behind, and stays.
   for (std::uint32_t i = count; i-- > 0;) {
     if (goes[i]) parent.remove(places[i]);
   }
@@ -239,7 +239,7 @@ bool Partition::make_room_in(const Segment& segment, std::uint32_t bin) noexcept
     const Split* const split = split_of(segment);
     if (split == nullptr) return segment.has_room(bin, 0);
     move_bin(*split, bin);
-    // What the new half of a split may still need of overflow buckets is not taken.
+    // Leaves the overflow buckets that the new half of a split may still need.
     const std::uint32_t reserve = &segment == split->child ? split->parent->used_buckets() : 0;
     if (segment.has_room(bin, reserve)) return true;
     move_next(static_cast<std::size_t>(split - under_way_.data()));

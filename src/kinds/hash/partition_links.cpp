@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Version links: how long they stay, and what is retired when they go.
+// Version links: how long they stay, and what is retired with them.
 //
 //   slot -> link(9) -> record(9)
 //             |older
 //             +-> link(7) -> record(7)       a snapshot at 5 is held, 9 is released:
-//                   |older                   link(7) goes, and record(7), which nobody can ask for
+//                   |older                   link(7) goes, and record(7), which no reader needs
 //                   +-> record(3)
 //
-// Each link that stays has an entry with the reclaimer, which says when it is not needed any more.
-// An entry cannot be called back: where its link goes before, another link takes it over.
+// Each link that stays has an entry with the reclaimer, which reports when it is not needed any
+// more. An entry cannot be cancelled: if its link goes before, another link takes it over.
 #include <utility>
 
 #include "base/assert.hpp"
@@ -27,8 +27,8 @@ SlotPlace older_of(std::byte* image, Slot link, std::uint32_t bin) {
 
 void Partition::take_out_or_keep(const KeyHash& hash, const SlotPlace& place,
                                  std::uint64_t version) noexcept {
-  // Where there is no room for what goes, it goes with a later write of the key.
-  // Where the slot is gone, another key's is in its place, which may have a link of this version.
+  // Without room to retire it, a state is taken out by a later write of the key.
+  // If the slot is gone, another key's is in its place, which may have a link of this version.
   if (!is_holding() && prune(hash, place, version) == Pruned::gone) return;
   const Slot slot = place.load();
   if (slot.is_link() && RecordView(services_.image, slot).version() == version) {
@@ -40,7 +40,7 @@ bool Partition::is_holding() const {
   return services_.holding.load(std::memory_order_acquire) && !planted(Bug::holding_ignored);
 }
 
-// Whether what is below a link was replaced, and is not held by any snapshot.
+// Whether the state below a link was replaced, and no snapshot holds it.
 bool Partition::is_obsolete(const SlotPlace& at, std::uint64_t released) const {
   const RecordView link(services_.image, at.load());
   const std::uint64_t version = link.version();
@@ -51,8 +51,8 @@ bool Partition::is_obsolete(const SlotPlace& at, std::uint64_t released) const {
   const bool held = services_.held.any_in(state.version(), version);
   if (held && !planted(Bug::holds_ignored)) return false;
   if (!below.is_link()) return true;
-  // A link names a record on one of its sides, so that its key can be told: of two links one
-  // behind the other, at most one is an erase. What is further below goes first then.
+  // A link names a record on one of its sides, so that its key can be determined: of two
+  // consecutive links at most one is an erase. So the state further below goes first.
   const Slot behind = state.older();
   const bool absent =
       behind.empty() || (behind.is_link() && RecordView(services_.image, behind).newer().empty());
@@ -83,7 +83,7 @@ bool Partition::take_out(const KeyHash& hash, const SlotPlace& place, const Slot
   const Slot below = link.older();
   raise_purged(version);
   if (below.is_link()) {
-    // The link takes the place of the one below, with its entry: it keeps what that one kept.
+    // The link replaces the one below, and takes over its entry: it keeps what that one kept.
     const RecordView state(services_.image, below);
     const Slot record = state.newer();
     services_.retirement.move_entry(hash.bits(), state.version(), version);
@@ -105,10 +105,10 @@ bool Partition::take_out(const KeyHash& hash, const SlotPlace& place, const Slot
   return gone;
 }
 
-// A link counts with the newest record of the state below, which is there for its sake.
+// A link is charged with the newest record of the state below, which is kept for its sake.
 void Partition::keep(const KeyHash& hash, Slot link, std::uint64_t version) noexcept {
   if (services_.retirement.has_entry(hash.bits(), version))
-    return;  // of the link whose place it took
+    return;  // it took over that of the link that it replaced
   std::uint64_t bytes = sizeof(VersionLink);
   const Slot below = RecordView(services_.image, link).older();
   const Slot record = below.empty() ? below : newest_state(services_.image, below).record;
@@ -138,7 +138,7 @@ void Partition::take_out_ready() noexcept {
     });
     ESPALIER_ASSERT(place);
     if (prune(hash, *place, 0) == Pruned::no_room) return;
-    // An entry that was another link's may come too early. It waits again, as this one's.
+    // An entry taken over from another link may be released too early. It is retired again.
     if (!services_.retirement.keep_again(ready->id, ready->entry.version)) continue;
     const memory::Retired retired{0, ready->entry.version, 0, ready->id, ready->entry.bytes};
     leave(retired);
@@ -192,7 +192,7 @@ void hand_over_retired(const HashServices& services, memory::RetiredList retired
 }
 
 void Partition::flush() noexcept {
-  // Without memory of the process for it, what is ready waits for the next time.
+  // Without memory of the process for it, ready links wait for the next time.
   const bool any = !segments_.empty();
   do {
     if (any && !stock_retirement()) break;

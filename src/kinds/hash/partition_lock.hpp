@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock that costs its last holder plain stores (docs/design/hash.md, who writes a partition).
+// A lock biased to its last holder, which then pays only plain stores (docs/design/hash.md).
 //
-// A thread that took it kTurns times in a row with nobody between becomes its owner: from then on
-// it says that it is busy with this lock, behind a barrier that costs it nothing, and looks whether
-// it is the owner still. Another thread takes that away: it says so, behind a heavy barrier, and
-// waits while the owner is busy with this lock. Either the owner sees the one, or the other thread
-// the other. What says so lies with the thread and not with the lock, so that a late look of a
-// former owner hides no later one.
+// A thread that took it kTurns times in a row becomes its owner. From then on it announces in
+// `busy_with` that it is inside this lock, behind a barrier that costs it nothing, and checks that
+// it still is the owner. Another thread revokes the ownership: it clears `owner_`, behind a heavy
+// barrier, and waits while the owner is inside. Either the owner sees the revocation, or the other
+// thread sees the owner inside. `busy_with` belongs to the thread and not to the lock, so that a
+// late check of a former owner hides no later one.
 //
 // Invariant: at most one thread is between lock() and unlock().
-// Thread: any. Not recursive. A thread that is in several of them at a time takes them in an order
-// that is the same for all threads, by lock_among_others(). No thread may block in it.
+// Thread: any. Not recursive. A thread that holds several at a time takes them by
+// lock_among_others(), in an order that is the same for all threads. No thread may block while it
+// holds one.
 #pragma once
 
 #include <atomic>
@@ -27,14 +28,14 @@ namespace espalier::hash {
 
 class PartitionLock;
 
-/// A thread, as locks know it.
+/// A thread's identity towards locks.
 struct alignas(64) LockHolder {
   std::atomic<const PartitionLock*> busy_with{
       nullptr};  // as its owner; written by the thread alone
 };
 
-/// Those of a store. One that a thread gives back serves the next thread, which then owns what it
-/// owned: so no lock ever names one that is gone.
+/// The LockHolders of a store. One that a thread returns serves the next thread, which then owns
+/// the same locks: so no lock ever names a destroyed holder.
 class LockHolders {
  public:
   /// Errors: std::bad_alloc.
@@ -61,10 +62,10 @@ class LockHolders {
 
 class PartitionLock {
  public:
-  /// How often a thread takes it in a row before it is its own.
+  /// Consecutive acquisitions after which a thread becomes the owner.
   static constexpr std::uint32_t kTurns = 256;
 
-  /// Returns whether it was taken as its owner does, for unlock().
+  /// Returns whether it was taken as its owner, for unlock().
   [[nodiscard]] bool lock(LockHolder& self) {
     if (owner_.load(std::memory_order_relaxed) == &self) [[likely]] {
       reached(Moment::owner_seen);
@@ -78,8 +79,8 @@ class PartitionLock {
     lock_slowly(self);
     return false;
   }
-  /// For a thread that is in others too, which is busy with none of them as an owner: it takes
-  /// turns, and does not become its owner. To be given back by unlock(self, false).
+  /// For a thread that holds several locks, none of them as an owner: it waits its turn, and does
+  /// not become the owner. To be released by unlock(self, false).
   void lock_among_others(LockHolder& self) {
     lock_slowly(self);
     turns_ = 0;
@@ -118,14 +119,14 @@ class PartitionLock {
     last_ = &self;
   }
 
-  std::atomic<const LockHolder*> owner_{nullptr};  // changed by who has `taken_`
+  std::atomic<const LockHolder*> owner_{nullptr};  // changed by the holder of `taken_`
   std::atomic<bool> taken_{false};
   const bool asymmetric_ = base::register_asymmetric_barriers();
   std::uint32_t turns_ = 0;           // guarded by taken_
   const LockHolder* last_ = nullptr;  // guarded by taken_
 };
 
-/// Holds a lock until it is destroyed.
+/// Holds a lock for a scope.
 class PartitionGuard {
  public:
   PartitionGuard(PartitionLock& lock, LockHolder& self)

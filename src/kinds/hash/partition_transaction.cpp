@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writes of a transaction in one partition: all that may fail first, then all of them under one
-// version.
+// The writes of a transaction in one partition: first all steps that may fail, then all writes
+// under one version.
 //
 //   prepare   key without a slot: slot -> record(unwritten)      key with one: nothing yet
 //   publish   record(v)                                          slot -> link(v) -> record(v)
 //                                                                        |older -> what it was
 //   finish                                                       the link goes, or is kept
 //
-// A record that is unwritten has a version above all read versions, so no reader takes it, and a
-// prepared write can be taken back.
+// An unwritten record has a version above all read versions, so no reader takes it, and a prepared
+// write can be reverted.
 #include <utility>
 
 #include "base/assert.hpp"
@@ -49,7 +49,7 @@ TransactionLack Partition::lack_of(std::span<PreparedWrite> writes) noexcept {
     const auto stock = static_cast<std::uint32_t>(records_[cls].size());
     if (stock < needed[cls]) lacks.records[cls] = needed[cls] - stock;
   }
-  // Links are known by version and hash, and of one transaction they have one version.
+  // Links are identified by version and hash, and those of one transaction share a version.
   for (std::size_t i = 0; i < writes.size(); ++i) {
     for (std::size_t j = 0; j < i; ++j) {
       if (writes[i].intent.hash.bits() == writes[j].intent.hash.bits()) lacks.refused = true;
@@ -64,7 +64,7 @@ TransactionLack Partition::prepare(std::span<PreparedWrite> writes) noexcept {
   move_bins(kBinsPerWrite);
   TransactionLack lacks = lack_of(writes);
   if (lacks.any()) return lacks;
-  // A batch that is begun and one that is empty have room for all that withdraw() retires.
+  // A batch in use and an empty one have room for all that withdraw() retires.
   lacks.no_memory = !stock_retirement(writes.size());
   if (lacks.no_memory) return lacks;
   for (PreparedWrite& write : writes) {
@@ -126,7 +126,7 @@ void Partition::publish(std::span<PreparedWrite> writes, std::uint64_t version) 
 void Partition::finish(std::span<PreparedWrite> writes, std::uint64_t version) noexcept {
   for (const PreparedWrite& write : writes) {
     if (!write.applies || !write.has_slot) continue;
-    // Looked for each time: where one is taken out, others move.
+    // Located each time: removing one slot moves others.
     const auto place = place_of(write.intent.hash, write.intent.key);
     ESPALIER_ASSERT(place);
     take_out_or_keep(write.intent.hash, *place, version);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One write of one key: what it needs, and what it does.
+// One write of one key: the resources that it needs, and its execution.
 #include <algorithm>
 #include <cstring>
 #include <utility>
@@ -116,7 +116,7 @@ void Partition::look_for_growth(const WriteIntent& intent, Shortage& shortage) c
   shortage.growth_can_wait = segment.has_room(intent.hash.bin(), 0);
 }
 
-// For a key that has no slot. What lacks memory to grow goes on without, as long as there is room.
+// For a key that has no slot. Without memory to grow it continues as long as there is room.
 Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shortage) noexcept {
   if (segments_.empty()) {
     look_for_growth(intent, shortage);
@@ -128,13 +128,13 @@ Partition::Room Partition::make_room(const WriteIntent& intent, Shortage& shorta
     if (wants_split(segment) && intent.may_grow) {
       look_for_growth(intent, shortage);
       if (shortage.any()) return Room::lacking;
-      (void)begin_split(segment);  // else there may be room all the same
+      (void)begin_split(segment);  // if it fails there may be room all the same
     }
     Segment& target = segment_of(intent.hash);
     if (make_room_in(target, intent.hash.bin())) {
       return shortage.any() ? Room::lacking : Room::there;
     }
-    // A chain that is too long in a segment that is not: no split would make it shorter.
+    // The chain is too long in a segment that is not full: no split would shorten it.
     const bool worth = target.slots() >= kSplitSlots / 2 && target.depth() < kDepthMax;
     if (!worth) return Room::refused;
     lack_of_split(target, shortage);
@@ -148,7 +148,7 @@ std::uint64_t Partition::pop(RecordClass cls) noexcept {
   auto& stock = records_[cls];
   const std::uint64_t offset = stock.back();
   stock.pop_back();
-  if (!stock.empty()) {  // the next one's, which may be far by now
+  if (!stock.empty()) {  // for the next write: it may have left the cache
     base::prefetch_to_write(services_.image + stock.back());
     base::prefetch_to_write(services_.image + stock.back() + kLineBytes);
   }
@@ -205,7 +205,7 @@ void Partition::commit(const WriteIntent& intent, std::optional<SlotPlace> place
   const Slot record = erase ? Slot{} : fill_record(intent);
   const bool linked = place && services_.view.versions;
   const Slot link = linked ? fill_link(intent.hash, record, old) : Slot{};
-  const std::uint64_t version = services_.clock.take();  // from here on nothing fails
+  const std::uint64_t version = services_.clock.take();  // from here on nothing may fail
   set_version(record, version);
   set_version(link, version);
   std::uint64_t sequence = 0;

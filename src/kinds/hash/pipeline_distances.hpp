@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far ahead of its turn a request's lines are asked for.
+// Prefetch distances of a pipeline: how many requests before its turn a request's lines are
+// prefetched.
 //
-// A line is on its way for a few times the latency of an idle memory where many are asked for, and
-// about 25 ns pass from one request's turn to the next. So what is asked for four latencies before
-// its turn is there in time: 20 requests before at 125 ns. A bin is asked for as long before its
-// record. More only puts lines out of the cache again.
+// With many prefetches in flight a line takes a few times the idle latency of memory, and about 25
+// ns pass from one turn to the next. So a line that is prefetched four latencies before its turn
+// arrives in time: 20 requests before at 125 ns. A bin is prefetched as long before its record.
+// Longer distances only evict lines again.
 //
 // Thread: safe, no state but what was measured.
 #pragma once
@@ -16,27 +17,27 @@
 
 namespace espalier::hash {
 
-/// How many requests ahead of the one whose turn it is: near <= record <= bin.
+/// Requests ahead of the one whose turn it is: near <= record <= bin.
 struct PipelineDistances {
   std::uint32_t bin = 40;
   std::uint32_t record = 20;
   std::uint32_t near = 4;
 
-  /// Those of a memory that answers after so long: at least what other caches and queues on the way
-  /// take, at most what a first and second level hold.
+  /// For a memory of this latency: at least the delay of other caches and queues on the path, at
+  /// most what the first and second level hold.
   [[nodiscard]] static PipelineDistances of_latency(std::uint64_t ns) {
     constexpr std::uint64_t kNsOfATurn = 25;
     const auto record =
         static_cast<std::uint32_t>(std::clamp<std::uint64_t>(4 * ns / kNsOfATurn, 12, 48));
     return {2 * record, record, record / 5};
   }
-  /// Those of this machine: measured when first asked for. Cost: then some 100 microseconds, and
-  /// 1 MiB for that long.
+  /// For this machine: measured on first use. Cost: then some 100 microseconds, and 1 MiB for that
+  /// long.
   [[nodiscard]] static const PipelineDistances& of_machine() {
     static const PipelineDistances distances = of_latency(base::line_latency_of_machine_ns());
     return distances;
   }
-  /// The same in proportion, where fewer requests are in flight. Requires: bin is not 0.
+  /// The same in proportion, if fewer requests are in flight. Requires: bin is not 0.
   [[nodiscard]] PipelineDistances within(std::uint32_t in_flight) const {
     const std::uint32_t most = std::clamp(in_flight, 1u, bin + 1) - 1;
     return {most, most * record / bin, most * near / bin};

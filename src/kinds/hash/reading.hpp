@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading: from a key to what it was at a version, while others write.
+// The read algorithm of hash maps: from a key to its state at a version, concurrently with writers.
 //
-//   directory -> bin: pending? the bin of the segment that is being split. Moved? begin again
+//   directory -> bin. Pending? the bin of the segment that is being split. Moved? restart
 //   slots of the tag -> links by version -> record: its key, its version
-//   nothing: has the bin changed meanwhile? begin again
-//   nothing, or an older state: was something taken out since the version? begin again with a newer
+//   miss: has the bin changed meanwhile? restart
+//   miss, or an older state: was a state taken out since the version? restart with a newer one
 //
-// A view brings the bytes: in place (HashView), or by READs (remote/remote_view.hpp), which answers
-// zeros for what has not come and says so; then what is told here of it means nothing.
+// A view brings the bytes: in place (HashView), or by READs (remote/remote_view.hpp). The latter
+// returns zeros for bytes that have not arrived, and reports that; then the result is void.
 //
-// Requires: what the reader comes upon is not freed meanwhile: an exposed epoch, or a lease, since
+// Requires: nothing that the reader reaches is freed meanwhile: an exposed epoch, or a lease, since
 // before the version was loaded.
-// Thread: any. No locks; a reader begins again only where another thread has moved on, and after
+// Thread: any. No locks; a reader restarts only if another thread has made progress, and after
 // kLooksMax looks takes the lock of the partition for the next one.
 #pragma once
 
@@ -29,24 +29,24 @@ namespace espalier::hash {
 enum class Look : std::uint8_t {
   found,
   absent,
-  changed,   ///< the bin has moved or changed: begin again
-  too_late,  ///< what there was at the version may be gone: begin again with a newer one
+  changed,   ///< the bin has moved or changed: restart
+  too_late,  ///< the state at the version may be gone: restart with a newer one
 };
 
 [[nodiscard]] constexpr bool begins_again(Look look) {
   return look == Look::changed || look == Look::too_late;
 }
-/// Looks that a reader takes without the lock of its partition.
+/// Limit on looks without the lock of the partition.
 inline constexpr std::uint32_t kLooksMax = 16;
 
-/// What a look at the map came to.
+/// The result of a look at the map.
 struct Looked {
   Look look = Look::absent;
   bool older = false;  // by the older side of a link
   Slot record{};       // where found
 };
 
-/// A bin, as a reader may believe it.
+/// A bin that was located, with the header read then.
 struct BinPlace {
   Look look = Look::found;  // absent: the partition is empty; changed
   PlaceWord segment{};
@@ -54,10 +54,10 @@ struct BinPlace {
   BucketWord header{};
 };
 
-/// The version of those who read the newest state, released or not, where versions are off.
+/// The version at which the newest state is read, released or not, if versions are off.
 inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>::max();
 
-/// A bin that the directory led to a while ago, as it is now.
+/// The current state of a bin that the directory led to earlier.
 [[nodiscard]] inline BinPlace revisit(PlaceWord segment, const std::byte* bin) {
   BinPlace place{Look::found, segment, bin, load_bucket_word(bin)};
   if (place.header.pending() || place.header.depth() > segment.depth()) {
@@ -70,18 +70,19 @@ inline constexpr std::uint64_t kAnyVersion = std::numeric_limits<std::uint64_t>:
   return Slot{base::load_shared<std::uint64_t>(at, std::memory_order_acquire)};
 }
 
-/// What a look ahead has found for a key: a hint, which is asked again before it is believed.
+/// The result of a look-ahead for a key: a hint, which is checked again before use.
 struct KeyHint {
   PlaceWord segment{};
   const std::byte* bin = nullptr;  // null: its partition was empty, or nothing was looked for
-  /// Of the slot, in the bin or where that goes on; where none had the tag, the bucket in which the
-  /// bin goes on; null: it does not.
+  /// The address of the slot, in the bin or its next bucket; if no slot had the tag, the next
+  /// bucket; null: there is none.
   const std::byte* slot_at = nullptr;
   Slot slot{};  // that had the key's tag; empty: none had
 };
 
-/// The record that a hint names, if it has the key beside its value, is the newest of it, and its
-/// version is at most this. Empty: that is not so, or not sure, and the bin is to be searched.
+/// Returns the hint's slot if it is still valid: its record has the key beside its value, is the
+/// newest, and has at most this version. Empty: it is not, or that is unsure, and the bin must be
+/// searched.
 /// Requires: the key is not empty.
 [[nodiscard]] inline Slot confirm(const HashView& view, const KeyHint& hint, std::string_view key,
                                   std::uint64_t version) {
@@ -94,7 +95,7 @@ struct KeyHint {
   return record.version() <= version || planted(Bug::answer_unreleased) ? hint.slot : Slot{};
 }
 
-/// Finds the bin of a number that has the hash's part of a partition's directory now.
+/// Finds the bin of a number in the segment that the partition's directory has for the hash now.
 template <class View>
 [[nodiscard]] inline BinPlace locate_bin(const View& view, std::uint32_t partition,
                                          const KeyHash& hash, std::uint32_t bin) {
@@ -106,7 +107,7 @@ template <class View>
   place.bin = view.bucket(place.segment, bin);
   place.header = load_bucket_word(place.bin);
   if (place.header.pending()) [[unlikely]] {
-    // What it will have is still in the other half, if that one says so.
+    // Its slots are still in the other half, if the depth of that one confirms it.
     const std::uint32_t depth = place.header.depth();
     if (depth > directory.depth()) return {.look = Look::changed};
     const std::uint32_t other = (hash.prefix(depth) & ~1u) << (directory.depth() - depth);
@@ -122,13 +123,13 @@ template <class View>
   return place;
 }
 
-/// Finds the bin that has the hash now.
+/// Finds the bin that the hash selects now.
 template <class View>
 [[nodiscard]] inline BinPlace locate(const View& view, const KeyHash& hash) {
   return locate_bin(view, hash.partition(), hash, hash.bin());
 }
 
-/// What a slot of the right tag says of the key at a version. `other`: it is another key's.
+/// The state of the key at a version by a slot of the right tag. `other`: it is another key's.
 template <class View>
 [[nodiscard]] inline Looked resolve(const View& view, Slot slot, std::string_view key,
                                     std::uint64_t version, bool& other) {
@@ -156,7 +157,7 @@ template <class View>
   return result;
 }
 
-/// Searches a bin. A miss is right if the bin did not change; Look::changed says that it did.
+/// Searches a bin. A miss is valid if the bin did not change; Look::changed reports a change.
 template <class View>
 [[nodiscard]] inline Looked search(const View& view, const BinPlace& place, const KeyHash& hash,
                                    std::string_view key, std::uint64_t version) {
@@ -187,8 +188,8 @@ template <class View>
   return result;
 }
 
-/// What the key was at a version, in a bin that was found for it. `held`: a snapshot holds the
-/// version, so that nothing it needs is gone.
+/// The state of the key at a version, in a bin that was located for it. `held`: a snapshot holds
+/// the version, so that no state that it needs is gone.
 template <class View>
 [[nodiscard]] inline Looked look_in(const View& view, const BinPlace& place, const KeyHash& hash,
                                     std::string_view key, std::uint64_t version, bool held) {
@@ -201,7 +202,7 @@ template <class View>
   return late && !planted(Bug::purged_ignored) ? Looked{.look = Look::too_late} : looked;
 }
 
-/// The same of the bin that the directory leads to now.
+/// The same in the bin that the directory leads to now.
 template <class View>
 [[nodiscard]] inline Looked look_up(const View& view, const KeyHash& hash, std::string_view key,
                                     std::uint64_t version, bool held) {

@@ -17,7 +17,7 @@ std::atomic_ref<std::uint32_t> generation_at(std::byte* record) {
   return base::shared<std::uint32_t>(record + offsetof(RecordHeader, generation));
 }
 
-/// The later of two generations on the circle of 32 bits.
+/// The later of two generations in serial-number arithmetic of 32 bits.
 constexpr std::uint32_t later(std::uint32_t a, std::uint32_t b) {
   return static_cast<std::int32_t>(b - a) > 0 ? b : a;
 }
@@ -29,7 +29,7 @@ RecordStore::~RecordStore() {
   }
 }
 
-// Records that are in use are freed with it: their generations count, too.
+// Records in use are freed with it: their generations count, too.
 std::uint64_t RecordStore::free_page() noexcept {
   const std::lock_guard lock(mutex_);
   while (!pages_.empty() && pages_.back().offset == 0) pages_.pop_back();
@@ -54,7 +54,7 @@ std::uint32_t RecordStore::take(RecordClass cls, std::span<std::uint64_t> out) n
   take_loose(cls, out, taken);
   while (taken < out.size()) {
     if (partial_[cls] == kNone) {
-      if (taken != 0) break;  // a page more is not worth it
+      if (taken != 0) break;  // another page is not worth it
       const auto page = pool_.allocate(memory::kRecordsClass);
       if (!page || !add_page(cls, *page)) break;
     }
@@ -143,7 +143,7 @@ void RecordStore::give(RecordClass cls, std::span<const std::uint64_t> offsets) 
   numbers_.free += offsets.size();
   auto& loose = loose_[cls];
   if (loose.size() + offsets.size() > kLooseMax) {
-    // Those that were freed first.
+    // The half that was freed first.
     const std::size_t half = loose.size() / 2;
     for (std::size_t i = 0; i < half; ++i) give_to_page(loose[i]);
     loose.erase(loose.begin(), loose.begin() + static_cast<std::ptrdiff_t>(half));
@@ -189,7 +189,7 @@ void RecordStore::drop_page(std::uint32_t index) {
   unused_.push_back(index);
 }
 
-// So that the pool hands it out again above all that its records ever had.
+// The pool hands it out again with a generation above all that its records ever had.
 void RecordStore::give_to_pool(const Page& page) {
   const auto generation =
       base::shared<std::uint32_t>(pool_.at(page.offset) + offsetof(RecordPageHeader, generation));

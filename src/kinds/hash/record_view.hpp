@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records, links and long pairs as they lie in the region, for whoever has a slot that names one.
+// Views of records, links and long pairs in the region, by a slot that names one.
 //
-// A slot is believed as long as the generation in it is that of what lies there: asked before the
-// bytes are looked at, and again after the last of them was used where nothing keeps them from
-// being freed (docs/design/hash.md, readers from elsewhere).
+// A slot is valid as long as its generation is that of the record: checked before the bytes are
+// read, and again after the last of them was used if nothing prevents that they are freed
+// (docs/design/hash.md, readers from elsewhere).
 //
-// Thread: safe, no state. What a slot of a live bin names is written before the slot is stored, and
-// does not change but for the version of what is being published, and a link's older side.
+// Thread: safe, no state. The target of a live bin's slot is written before the slot is stored, and
+// does not change except for the version of an unpublished record, and a link's older side.
 #pragma once
 
 #include <cstddef>
@@ -22,17 +22,17 @@
 
 namespace espalier::hash {
 
-/// The version of a record that a transaction has put in place and not written yet: above all that
-/// readers have. Only who asks for the newest state meets it, and then waits for the lock.
+/// The version of a record that a transaction has placed and not yet published: above all read
+/// versions. Only a reader of the newest state meets it, and then waits for the lock.
 inline constexpr std::uint64_t kUnwritten = wire::kNoNode;
 
-/// A record's key and value: where they lie.
+/// The locations of a record's key and value.
 struct Pair {
   std::string_view key;
   std::string_view value;
 };
 
-/// Whether keys of one length are one. Cost: of 8 to 16 bytes two comparisons, and no call.
+/// Whether keys of one length are equal. Cost: of 8 to 16 bytes two comparisons, and no call.
 [[nodiscard]] inline bool same_bytes(const char* a, const char* b, std::size_t size) {
   if (size - 8 > 8) return std::memcmp(a, b, size) == 0;
   using base::load_le;
@@ -40,21 +40,21 @@ struct Pair {
   return ((load_le<std::uint64_t>(a) ^ load_le<std::uint64_t>(b)) |
           (load_le<std::uint64_t>(a + last) ^ load_le<std::uint64_t>(b + last))) == 0;
 }
-/// Whether two keys are one.
+/// Whether two keys are equal.
 [[nodiscard]] inline bool same_key(std::string_view a, std::string_view b) {
   return a.size() == b.size() && same_bytes(a.data(), b.data(), a.size());
 }
 
-/// What a slot names, in an image of the region.
+/// The target of a slot, in an image of the region.
 class RecordView {
  public:
   RecordView(const std::byte* image, Slot slot) : RecordView(image, image + slot.offset(), slot) {}
-  /// Of bytes that were brought from where the slot says. `image`: of the region, where pairs are
-  /// asked for; those of bytes that were brought have none.
+  /// Of a copy of the bytes that the slot names. `image`: of the region, if pairs of long records
+  /// are accessed; readers of copies have none.
   RecordView(const std::byte* image, const std::byte* at, Slot slot)
       : image_(image), at_(at), slot_(slot) {}
 
-  /// Whether what lies there is what the slot meant.
+  /// Whether the record still has the generation of the slot.
   [[nodiscard]] bool confirmed() const {
     if (planted(Bug::generation_not_confirmed)) return true;
     const auto generation = base::load_shared<std::uint32_t>(
@@ -86,14 +86,14 @@ class RecordView {
                             sizeof(LongPairHeader);
     return {{key, whole.key_bytes}, {key + whole.key_bytes, whole.value_bytes}};
   }
-  /// Whether it has this key, and its value beside it: not of a long record, nor of a link.
+  /// Whether it has this key, and its value beside it: false for a long record and for a link.
   /// Requires: the key is not empty.
   [[nodiscard]] bool has_beside(std::string_view key) const {
     return base::load_plain<std::uint16_t>(at_ + offsetof(RecordHeader, key_bytes)) == key.size() &&
            same_bytes(reinterpret_cast<const char*>(at_) + sizeof(RecordHeader), key.data(),
                       key.size());
   }
-  /// The value, where has_beside() says of a key of so many bytes that it has it.
+  /// The value, if has_beside() is true for a key of so many bytes.
   [[nodiscard]] std::string_view value_beside(std::size_t key_bytes) const {
     return {reinterpret_cast<const char*>(at_) + sizeof(RecordHeader) + key_bytes,
             base::load_plain<std::uint16_t>(at_ + offsetof(RecordHeader, value_bytes))};
@@ -109,7 +109,7 @@ class RecordView {
   }
   [[nodiscard]] const std::byte* at() const { return at_; }
   [[nodiscard]] Slot slot() const { return slot_; }
-  /// Its lengths.
+  /// The lengths; the other fields are 0.
   [[nodiscard]] RecordHeader header() const {
     RecordHeader head{};
     head.key_bytes = base::load_plain<std::uint16_t>(at_ + offsetof(RecordHeader, key_bytes));
@@ -123,8 +123,8 @@ class RecordView {
   Slot slot_;
 };
 
-/// A record of the key whose state a slot names: all that it leads to are of one key.
-/// `record_of(slot)`: what a slot names, a RecordView.
+/// A record of the key whose states a slot names: all records of its chain have one key.
+/// `record_of(slot)`: the RecordView of a slot.
 /// Requires: the slot is not empty, and names no overflow bucket.
 template <class RecordOf>
 [[nodiscard]] Slot any_record_by(const RecordOf& record_of, Slot slot) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of what was written to a hash map (docs/formats/records.md).
+// Redo records of writes to a hash map (docs/formats/records.md).
 //
 //   0      16        24            28          30   31         32
 //   +------+---------+-------------+-----------+----+----------+-----+-------
@@ -11,8 +11,8 @@
 //   | head | version |   may see before the records of their writes are durable
 //   +------+---------+
 //
-// What stands in it is what happened: an insert, an update, a sum is a put, and a condition that
-// held is gone.
+// A record holds the outcome: an insert, an update or a sum is logged as a put, and a condition
+// that held is left out.
 //
 // Thread: plain values.
 #pragma once
@@ -86,7 +86,7 @@ inline void write_counted(std::span<std::byte> to, std::uint32_t map,
   catalog::RedoWriter(to).part(record);
 }
 
-/// A write as its record says. Points into it. Without an op: of a record of a version alone.
+/// A write as parsed from its record, into which it points. Without an op: a version alone.
 struct HashRedo {
   std::uint32_t map = 0;
   std::uint64_t version = 0;
@@ -95,7 +95,7 @@ struct HashRedo {
   std::string_view value;  ///< empty where it erases
 };
 
-/// Reads a record from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+/// Parses a record of arbitrary bytes. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<HashRedo> read_hash_redo(std::string_view record,
                                                      std::size_t value_bytes_max) {
   using catalog::RedoFault;

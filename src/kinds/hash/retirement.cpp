@@ -212,7 +212,7 @@ void Retirement::free(const Slot* slots, std::uint32_t count) noexcept {
     offsets[i] = slots[i].offset();
     classes[i] = free_pair(slots[i]);
   }
-  // Those of one class together; most batches have one or two.
+  // Records of one class together; most batches have one or two classes.
   for (std::uint32_t begin = 0; begin < count;) {
     const RecordClass cls = classes[begin];
     std::uint32_t end = begin;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a map's writes unlink, on its way to be free: handed to the reclaimer by an id and not piece
-// by piece, for its lock and its list would cost more than a write.
+// Retires what a map's writes unlink: it goes to the reclaimer by an id and not piece by piece,
+// because the reclaimer's lock and list would cost more than a write.
 //
-//   batch   up to 64 records and links that no new reader comes upon: freed once epochs allow
+//   batch   up to 64 records and links that no new reader can reach: freed once epochs allow
 //   kept    one version link that stays in its bin while readers or snapshots may need what is
 //           older: once none does, it is ready, and the next write of the partition takes it out
 //
-// The entry of a link that is taken out before stays with the reclaimer, and is spare: the next
-// link that keeps about as many bytes has it. So a key that is written often while a snapshot is
-// held has few entries, and counts as what it keeps.
+// If a link is taken out before, its entry stays with the reclaimer as a spare, and the next link
+// that keeps about as many bytes reuses it. So a key that is written often while a snapshot is held
+// has few entries, and is charged for what it keeps.
 //
-// Invariant: an id is of one batch or one kept link from take to release, and there is room to
-// release it: what happens between a version and its publication asks the heap for nothing.
+// Invariant: an id belongs to one batch or one kept link from take to release, and there is room to
+// release it: nothing is allocated between a version and its publication.
 //
 // Thread: any; one lock, after the reclaimer's and before those of records and pool.
 #pragma once
@@ -39,10 +39,10 @@ struct RetiredBatch {
   std::uint64_t bytes = 0;
 };
 
-/// A version link that stays for a while.
+/// A version link that is kept for readers.
 struct LinkEntry {
   std::uint64_t hash = 0;
-  std::uint64_t version = 0;  // no two links of a map have one and the hash: Partition::prepare()
+  std::uint64_t version = 0;  // unique in the map together with the hash: Partition::prepare()
   std::uint64_t bytes = 0;    // that it keeps, itself included
   std::uint32_t partition = 0;
 };
@@ -54,19 +54,19 @@ class Retirement {
 
   /// An empty batch; null: the process has no memory.
   [[nodiscard]] RetiredBatch* take_batch() noexcept;
-  /// Takes one back that was not handed over. Requires: it is empty.
+  /// Takes back a batch that was not handed over. Requires: it is empty.
   void give_batch(RetiredBatch& batch) noexcept;
-  /// The id of a link to be kept; 0: the process has no memory.
+  /// Returns an id for a link to be kept; 0: the process has no memory.
   [[nodiscard]] std::uint32_t take_kept() noexcept;
-  /// An id from take_kept() is that of a link from now on.
+  /// Assigns an id from take_kept() to a link.
   void set_kept(std::uint32_t id, const LinkEntry& entry) noexcept;
-  /// Gives a link a spare entry of about as many bytes, which the reclaimer may say is ready too
+  /// Assigns a spare entry of about as many bytes to a link, which the reclaimer may release too
   /// early. False: there is none.
   [[nodiscard]] bool reuse_entry(const LinkEntry& entry) noexcept;
-  /// A link has taken the place of the one of `from`, and has its entry from now on; its own, if
-  /// it had one, is spare.
+  /// A link has replaced the one of `from`, and takes over its entry; its own, if it had one,
+  /// becomes spare.
   void move_entry(std::uint64_t hash, std::uint64_t from, std::uint64_t to) noexcept;
-  /// A link is gone: its entry is spare, or free if it was ready.
+  /// A link is gone: its entry becomes spare, or free if it was ready.
   void drop_entry(std::uint64_t hash, std::uint64_t version) noexcept;
   [[nodiscard]] bool has_entry(std::uint64_t hash, std::uint64_t version) const noexcept;
   /// Entries of links, and those that are spare. For audits and tests. Cost: all of them.
@@ -76,10 +76,10 @@ class Retirement {
   };
   [[nodiscard]] EntryNumbers entries() const;
 
-  /// The reclaimer released an id: of a batch, whose records are free now, or of a kept link, which
-  /// is ready from now on.
+  /// The reclaimer released an id: of a batch, whose records are freed, or of a kept link, which
+  /// becomes ready.
   void release(std::uint32_t id) noexcept;
-  /// Frees records and links, with their long pairs. Requires: no reader comes upon them.
+  /// Frees records and links, with their long pairs. Requires: no reader can reach them.
   void free(const Slot* slots, std::uint32_t count) noexcept;
 
   /// Whether a kept link of the partition is ready. Cost: a load.
@@ -90,16 +90,16 @@ class Retirement {
     std::uint32_t id = 0;
     LinkEntry entry;
   };
-  /// One that is; it stays ready until drop_entry() or keep_again().
+  /// A ready link; it stays ready until drop_entry() or keep_again().
   [[nodiscard]] std::optional<ReadyLink> first_ready(std::uint32_t partition) const;
-  /// A link that was ready is needed still: its id may be retired again. False: it is gone, or not
+  /// A link that was ready is still needed: its id may be retired again. False: it is gone, or not
   /// ready any more.
   [[nodiscard]] bool keep_again(std::uint32_t id, std::uint64_t version) noexcept;
 
   /// Bytes of the buffers of long pairs, until they are free.
   std::atomic<std::uint64_t> long_bytes{0};
 
-  /// Bytes of what a slot of a record or link names, a long pair included.
+  /// Bytes of the record or link that a slot names, its long pair included.
   [[nodiscard]] std::uint64_t bytes_of(Slot slot) const;
   /// Calls `use` with each slot of each batch that waits. For audits.
   /// Requires: no writes meanwhile.
@@ -116,7 +116,7 @@ class Retirement {
   RecordClass free_pair(Slot slot) noexcept;
 
   static constexpr std::uint32_t kKept = std::uint32_t{1} << 31;
-  // Of entries: 0 is none, as the first one has the number 1.
+  // Numbers of entries begin with 1; 0: none.
   struct Ready {
     std::atomic<std::uint32_t> count{0};
     std::uint32_t first = 0;  // guarded by mutex_
@@ -131,7 +131,7 @@ class Retirement {
     std::uint32_t same = 0;      // the next one of the same place in by_version_
     State state = State::free;
   };
-  // All of these: requires the lock.
+  // These require the lock.
   [[nodiscard]] bool add_entry() noexcept;
   [[nodiscard]] Entry& entry(std::uint32_t number) { return entries_[number - 1]; }
   [[nodiscard]] std::uint32_t& bucket_of(std::uint64_t version) {

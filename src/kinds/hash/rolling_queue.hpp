@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys on their way to their turn: a rolling queue, in which each has its bin asked for, then its
-// record, then both brought near, while those before it have their turns.
+// A software prefetch pipeline: a rolling queue of keys, for each of which the bin is prefetched,
+// then its record, then both into L1, while keys before it have their turns.
 //
 //     keys  ... | 40 | ... | 20 | ... | 4 | ... | 0 |
 //                 |          |          |         |
 //             bin to L2  bin searched  both     its turn, in the order of arrival
 //                        record to L2  to L1
 //
-// What comes moves on what is there (push, follow), or who carries out looks as far ahead as the
-// distances say (look_ahead). So nothing drains between one call and the next.
+// New keys advance those that are queued (push, follow), or the user of the queue has it look as
+// far ahead as the distances say (look_ahead). So the queue does not drain between two calls.
 //
-// What is found ahead are hints: at its turn a key is looked for with what is near by then, and
-// from the directory on if its bin has moved. So nothing that changes meanwhile makes an answer
+// Results of the look-ahead are hints: in its turn a key is looked up again through the prefetched
+// lines, and from the directory on if its bin has moved. So no concurrent change makes an answer
 // wrong.
-//
-// Thread: one at a time; it exposes an epoch while it looks ahead.
 #pragma once
 
 #include <algorithm>
@@ -31,11 +29,11 @@
 
 namespace espalier::hash {
 
-/// `What`: what stands in the queue, of at most two words.
+/// `What`: the payload of a key, of at most two words.
 template <class What>
 class RollingQueue {
  public:
-  /// What is known of a key on its way: one line.
+  /// The state of a queued key: one line.
   struct Place {
     HashMap* map;
     std::uint64_t bits;  // of its hash
@@ -46,12 +44,12 @@ class RollingQueue {
   };
   static_assert(sizeof(Place) == kLineBytes);
 
-  /// With room for so many. Errors: std::bad_alloc.
+  /// With room for so many keys. Errors: std::bad_alloc.
   RollingQueue(const PipelineDistances& distances, std::size_t places) : distances_(distances) {
     make_room(places);
   }
 
-  /// Room for so many, if there is not; what is there stays. Errors: std::bad_alloc.
+  /// Makes room for so many; queued keys stay. Errors: std::bad_alloc.
   void make_room(std::size_t places) {
     if (places_ != nullptr && places <= mask_ + 1) return;
     const std::uint64_t mask = std::bit_ceil(places) - 1;
@@ -66,8 +64,8 @@ class RollingQueue {
   [[nodiscard]] std::size_t size() const { return static_cast<std::size_t>(begun_ - next_); }
   [[nodiscard]] bool empty() const { return begun_ == next_; }
 
-  /// Takes one in. An empty key is none: what is found for it means nothing.
-  /// Requires: there is room. The map stays until its turn. Cost: the key's hash.
+  /// Enqueues a key. For an empty key the hint is void.
+  /// Requires: there is room. The map lives until the key's turn. Cost: the key's hash.
   void push(HashMap& map, std::string_view key, const What& what) {
     ESPALIER_DEBUG_ASSERT(size() <= mask_);
     Place& place = at(begun_++);
@@ -76,14 +74,14 @@ class RollingQueue {
     place.hint = {};
     place.what = what;
   }
-  /// Moves on those that are there by one, as far behind one another as the distances say.
+  /// Advances the stages of queued keys to their distances behind the newest one.
   void follow() {
     const auto bin = static_cast<std::int64_t>(distances_.bin);
     look(begun_, begun_ - bin + distances_.record, begun_ - bin + distances_.near);
   }
-  /// Looks as far ahead of the one whose turn is next as the distances say, where so many are not
-  /// to have their turns now: for records not among the last of these, whose bins are on their way
-  /// still.
+  /// Advances the stages to their distances ahead of the next turn. `left`: so many of the newest
+  /// keys do not have their turns now; their records are not looked up while their bins are still
+  /// in flight.
   void look_ahead(std::size_t left) {
     const auto from_next = [this](std::uint32_t ahead) {
       return next_ + static_cast<std::int64_t>(ahead) + 1;
@@ -94,14 +92,14 @@ class RollingQueue {
          std::min(old, from_next(distances_.near)));
   }
 
-  /// The one whose turn is next. Requires: there is one.
+  /// The key whose turn is next. Requires: there is one.
   [[nodiscard]] Place& next() { return at(next_); }
-  /// It is in the queue no more; its place is what it was until as many others have come as there
-  /// is room for.
+  /// Removes the next key; its place stays valid until as many keys were pushed as there is room
+  /// for.
   Place& take() { return at(next_++); }
-  /// Nothing is in it any more.
+  /// Removes all keys.
   void clear() { next_ = with_bin_ = with_record_ = near_ = begun_; }
-  /// Takes one that is not carried out: nothing of it is looked for any more.
+  /// Removes the next key without its turn: its further stages are skipped.
   Place& refuse() {
     Place& place = take();
     with_bin_ = std::max(with_bin_, next_);
@@ -126,9 +124,9 @@ class RollingQueue {
     look_for<kToL2>(bins, records);
     for (; near_ < near; ++near_) bring_near(at(near_));
   }
-  // First where all of them are, then they are asked for. A request for a line retires once its
-  // page is known, which takes long where no TLB has it: as many wait for that at a time as the
-  // processor has instructions in flight, so few should lie between them.
+  // Computes all addresses first, and then prefetches. A prefetch retires once its page is known,
+  // which takes long on a TLB miss: as many of these waits overlap as the processor has
+  // instructions in flight, so few should lie between them.
   template <int kHint>
   void look_for(std::int64_t bins, std::int64_t records) {
     const std::int64_t first_bin = with_bin_;
@@ -137,7 +135,7 @@ class RollingQueue {
     const std::int64_t first_record = with_record_;
     for (; with_record_ < records; ++with_record_) find_record(at(with_record_));
     for (std::int64_t i = first_record; i < records; ++i) {
-      // As a number: where nothing is wanted it is null, and asking for that does no harm.
+      // As a number: null if nothing is wanted, and prefetching that does no harm.
       const auto wanted = reinterpret_cast<std::uintptr_t>(wanted_of(at(i)));
       __builtin_prefetch(reinterpret_cast<const void*>(wanted), 0, kHint);
       __builtin_prefetch(reinterpret_cast<const void*>(wanted + kLineBytes), 0, kHint);
@@ -152,15 +150,15 @@ class RollingQueue {
     place.hint.segment = map.segment(directory, hash.prefix(directory.depth()));
     place.hint.bin = map.bucket(place.hint.segment, hash.bin());
   }
-  // Of a bin that goes on elsewhere, of a full map one key in ten is there.
+  // In a full map one key in ten is in a bin's next bucket.
   static void find_record(Place& place) {
     KeyHint& hint = place.hint;
     if (hint.bin == nullptr || find_in(hint.bin, place)) return;
     const Slot last = load_slot(hint.bin + kLastSlot);
     if (last.is_overflow()) hint.slot_at = place.map->bucket(hint.segment, last.line());
   }
-  /// A record, or where there is none yet the bucket in which the bin goes on. Where there is
-  /// neither, what is asked for does no harm.
+  /// The record, or if there is none yet the bin's next bucket. If there is neither, prefetching
+  /// the result does no harm.
   [[nodiscard]] static const std::byte* wanted_of(const Place& place) {
     const KeyHint& hint = place.hint;
     return hint.slot.empty() ? hint.slot_at : place.map->image + hint.slot.offset();
@@ -171,14 +169,14 @@ class RollingQueue {
     if (found == 0) return false;
     const std::byte* const at =
         bucket + offsetof(Bucket, slots) + first_match(found) * sizeof(Slot);
-    // A writer may have taken it out since. Where a hint has no slot, its place is a bucket's.
+    // A writer may have removed it since. A hint without a slot has a bucket in slot_at.
     const Slot slot = load_slot(at);
     if (slot.empty() || slot.is_overflow() || slot.tag() != tag) return false;
     place.hint.slot_at = at;
     place.hint.slot = slot;
     return true;
   }
-  // Where there is no bin or record, what it asks for does no harm.
+  // Without a bin or record its prefetches do no harm.
   static void bring_near(Place& place) {
     const bool in_next = place.hint.slot.empty() && place.hint.slot_at != nullptr;
     if (in_next) [[unlikely]]
@@ -190,9 +188,9 @@ class RollingQueue {
   }
 
   const PipelineDistances distances_;
-  std::unique_ptr<Place[]> places_;  // a power of two of them, by the number of who stands there
-  std::uint64_t mask_ = 0;           // of a number, which place it has
-  // Numbers of those that came: what has been done for all below.
+  std::unique_ptr<Place[]> places_;  // a power of two of them, by the key's number
+  std::uint64_t mask_ = 0;           // maps a key's number to its place
+  // Numbers of keys: how far each stage has come.
   std::int64_t begun_ = 0;
   std::int64_t with_bin_ = 0;
   std::int64_t with_record_ = 0;

@@ -97,7 +97,7 @@ void Segment::remove(const SlotPlace& place) {
   --slots_;
   std::byte* const last = slot_at(end.last, end.filled - 1);
   if (last != place.at) {
-    // A walk may come upon the slot at both places, whatever the header says before and afterwards.
+    // A walk may meet the slot at both places, whatever the header before and afterwards.
     place.store(read_slot(last));
     reached(Moment::slot_doubled);
     count_change(place.bin);
@@ -105,7 +105,7 @@ void Segment::remove(const SlotPlace& place) {
   }
   store_slot(last, {});
   if (end.filled != 1 || end.before == nullptr) return;
-  // The bucket is empty: its line is free, and the one before it has its last slot back.
+  // The bucket is empty: its line is free, and the one before it has its last slot again.
   count_change(place.bin);
   store_slot(slot_at(end.before, kSlotsPerBucket - 1), {});
   free_[free_count_++] =

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// One segment as its writer has it: bins and overflow buckets, found, filled and emptied.
+// One segment for its writers: bins and overflow buckets, found, filled and emptied.
 //
 //   bin 17      | header | a | b | c | d | e | f | -> 211 |
 //   bucket 211  | header | g | h |   |   |   |   |        |
 //
 // Invariants
 // 1. A chain is dense: all its buckets but the last have six slots and the link, and the last has
-//    its slots from the first on. So each chain has one length for so many slots.
-// 2. Overflow buckets that no bin has are on the free list, and those of a bin carry its number.
+//    its slots from the first on. So the length of a chain follows from its number of slots.
+// 2. Overflow buckets of no bin are on the free list, and those of a bin carry its number.
 // 3. Readers walk a chain while it is changed. A slot that moves is stored at its new place first;
-//    then the bin's count of changes moves on; then the old place is emptied. A reader that missed
-//    both sees the other count. One that meets both may see no other count.
+//    then the bin's count of changes is incremented; then the old place is emptied. A reader that
+//    missed both sees another count. One that meets both may see the same count.
 //
-// Thread: who has the partition's lock; readers see the bytes alone (reading.hpp).
+// Thread: the holder of the partition's lock; readers see the bytes alone (reading.hpp).
 #pragma once
 
 #include <array>
@@ -29,10 +29,10 @@
 
 namespace espalier::hash {
 
-/// Buckets of a chain, at most: what bounds a get of a bin into which somebody puts all keys.
+/// Limit on buckets of a chain: bounds a get if an attacker puts all keys into one bin.
 inline constexpr std::uint32_t kChainMax = 8;
 
-/// Where a slot lies.
+/// The place of a slot.
 struct SlotPlace {
   std::byte* at = nullptr;
   std::uint32_t bin = 0;
@@ -43,8 +43,8 @@ struct SlotPlace {
   }
 };
 
-/// A segment's lines, for who looks at them: known by where they lie, so that a write of a key that
-/// is there touches nothing else of its segment.
+/// The lines of a segment, known by their offset alone, so that a write of an existing key touches
+/// nothing else of its segment.
 class SegmentBytes {
  public:
   SegmentBytes(std::byte* image, std::uint64_t offset) : image_(image), offset_(offset) {}
@@ -77,7 +77,7 @@ class SegmentBytes {
     }
   }
   /// The slot whose chain of links has one of this version, among those of the hash's tag for which
-  /// `is_its_key(slot)` says so.
+  /// `is_its_key(slot)` returns true.
   template <class IsItsKey>
   [[nodiscard]] std::optional<SlotPlace> find_link(const KeyHash& hash, std::uint64_t version,
                                                    const IsItsKey& is_its_key) const {
@@ -101,17 +101,17 @@ class SegmentBytes {
   std::uint64_t offset_;
 };
 
-/// With what its writer knows besides.
+/// A segment's lines with the state of its writer.
 class Segment : public SegmentBytes {
  public:
-  /// Takes a buffer into use: all bins are empty, and pending or not. Requires: nobody reads it.
+  /// Initialises a buffer: all bins are empty, and pending or not. Requires: no thread reads it.
   Segment(std::byte* image, std::uint64_t offset, std::uint32_t map_id, std::uint32_t partition,
           std::uint32_t prefix, std::uint32_t depth, bool pending);
 
   [[nodiscard]] PlaceWord word() const { return PlaceWord::of(offset_, generation_, depth_); }
   [[nodiscard]] std::uint32_t depth() const { return depth_; }
   [[nodiscard]] std::uint32_t prefix() const { return prefix_; }
-  /// Keys that it has.
+  /// Number of its keys.
   [[nodiscard]] std::uint32_t slots() const { return slots_; }
   [[nodiscard]] std::uint32_t used_buckets() const { return kOverflowPerSegment - free_count_; }
 
@@ -122,14 +122,14 @@ class Segment : public SegmentBytes {
   /// Empties a slot; the chain's last one takes its place.
   void remove(const SlotPlace& place);
 
-  /// A split begins: this segment will have the keys whose next bit is 0.
+  /// Begins a split: this segment will have the keys whose next bit is 0.
   void deepen() {
     ++depth_;
     prefix_ <<= 1;
   }
-  /// All slots of the bin that were for this segment are here: readers may look.
+  /// Publishes a bin: all slots that were for this segment are here, and readers may look.
   void arrived(std::uint32_t bin);
-  /// The bin's slots for the other segment are there: readers must look there, from now on.
+  /// The bin's slots for the other segment are there: readers must look there from now on.
   void departed(std::uint32_t bin);
 
  private:

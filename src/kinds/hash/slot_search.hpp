@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which slots of a bucket have a tag: seven words of a line, without a branch on any of them.
+// Finds the slots of a bucket that have a tag: compares seven words of a line, without a branch on
+// any of them.
 //
-// All that is compared of a slot stands in its upper half. So on x86 the upper halves of the line's
-// eight words are gathered into two vectors, by what every such processor has (SSE2); the scalar
-// form is the oracle, and what ThreadSanitizer is given.
+// All that is compared of a slot is in its upper half. So on x86 the upper halves of the line's
+// eight words are gathered into two vectors, with SSE2, which every such processor has; the scalar
+// form is the oracle, and is used under ThreadSanitizer.
 //
-// Thread: safe, no state. Others may write the slots meanwhile. What a match says is a hint: who
-// follows it loads the slot anew, whole.
+// Thread: safe, no state. Other threads may write the slots meanwhile, so a match is a hint: the
+// caller loads the slot again, whole.
 #pragma once
 
 #include <bit>

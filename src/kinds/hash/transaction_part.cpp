@@ -91,7 +91,7 @@ void HashTransactionPart::gather() {
   }
 }
 
-// The last write of a key counts.
+// Only the last write of a key is executed.
 void HashTransactionPart::add_writes() {
   for (std::size_t i = steps_.size(); i-- > 0;) {
     const TransactionStep& step = steps_[i];
@@ -136,7 +136,7 @@ void HashTransactionPart::stamp_record(std::span<std::byte> records,
   }
 }
 
-// Those that are retired with a record that was taken back are staged again.
+// Pairs that were retired with a withdrawn record are staged again.
 Result<void> HashTransactionPart::stage_pairs() {
   for (PreparedWrite& write : writes_) {
     WriteIntent& intent = write.intent;
@@ -235,8 +235,8 @@ void HashTransactionPart::read(std::size_t step, catalog::StepFound& to) {
   to.found = true;
 }
 
-// Of all partitions, before a record is placed in one of them: what is taken back is not free again
-// at once.
+// Looks at all partitions before a record is placed in one of them, because withdrawn records are
+// not free again immediately.
 bool HashTransactionPart::look() noexcept {
   bool lacks = false;
   for (Share& share : shares_) {
@@ -282,7 +282,7 @@ void HashTransactionPart::unlock() noexcept {
   forget_pairs();
 }
 
-// Of pairs that were taken back with their records: the reclaimer has them.
+// Forgets pairs that were withdrawn with their records: the reclaimer has them.
 void HashTransactionPart::forget_pairs() noexcept {
   for (PreparedWrite& write : writes_) {
     if (!std::exchange(write.pair_gone, false)) continue;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash map's part of a transaction (catalog/transaction_part.hpp): the partitions of its keys are
-// locked in ascending order, all before any of them is changed.
+// A hash map's part of a transaction (catalog/transaction_part.hpp): it locks the partitions of its
+// keys in ascending order, all before any of them is changed.
 //
-// While partitions are locked no memory is fetched: where some is lacking, the round ends, and the
-// next one begins with fetching what any of them lacks. Others may take that meanwhile, so each
-// further round fetches more beyond it.
+// No memory is fetched while partitions are locked: if some is lacking, the round ends, and the
+// next one begins by fetching what any of them lacks. Other threads may take that meanwhile, so
+// each further round fetches more beyond it.
 //
 // Thread: one.
 #pragma once
@@ -23,7 +23,7 @@
 
 namespace espalier::hash {
 
-/// A thread's place in the store, which all hash maps of a transaction share.
+/// A thread's lease of a HashThread, which all hash maps of a transaction share.
 struct HashTransactionPlace final : catalog::TransactionPlace {
   explicit HashTransactionPlace(HashThreadLease taken) : lease(std::move(taken)) {}
   const HashThreadLease lease;
@@ -31,7 +31,7 @@ struct HashTransactionPlace final : catalog::TransactionPlace {
 
 class HashTransactionPart final : public catalog::TransactionPart {
  public:
-  /// Behind the parts of ordered maps, whose threads block in locks.
+  /// After the parts of ordered maps, whose threads block in locks.
   static constexpr std::uint32_t kRank = 1;
 
   /// Errors: key_too_long, value_too_long, too_many_participants; std::bad_alloc.
@@ -93,7 +93,7 @@ class HashTransactionPart final : public catalog::TransactionPart {
   std::vector<Share> shares_;          // of all steps' partitions, ascending
   std::list<memory::StagedBytes> staged_;
   bool only_erases_ = false;
-  bool looked_ = false;      // what is lacking at first was looked for
+  bool looked_ = false;      // the first shortage was looked for
   std::uint32_t extra_ = 0;  // records that are fetched beyond what is lacking
   bool published_ = false;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The items of a piece of a walk as bytes: written by a node, read by its client.
+// The byte format of the items of a piece of a walk: written by a node, read by its client.
 //
 // Thread: safe, no state.
 #pragma once
@@ -24,14 +24,14 @@ inline void append_item(std::string& to, std::string_view key, std::string_view 
   to.append(base::bytes_of(head)).append(key).append(value);
 }
 
-/// An item as it came.
+/// A parsed item.
 struct ItemRead {
   ItemOfWalk head{};
   std::string_view key;
   std::string_view value;
 };
 
-/// Takes the next item off the front. False: there is none, or what is there is no item.
+/// Parses the next item off the front. False: there is none, or it is invalid.
 [[nodiscard]] inline bool take_item(std::string_view& from, ItemRead& item) {
   ItemOfWalk head{};
   if (from.size() < sizeof head) return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a write of a hash map is, and what it has come to.
+// The operations of writes of a hash map, and their results.
 #pragma once
 
 #include <cstdint>
@@ -17,25 +17,25 @@ namespace espalier::hash {
 
 enum class WriteOp : std::uint8_t { put, insert, update, erase };
 
-/// A record that was seen, so that it can be known again.
+/// Identifies a record that was seen, so that it can be recognised.
 struct RecordStamp {
   Slot record{};  // empty: there was none
   std::uint32_t generation = 0;
   std::uint64_t version = 0;
 };
 
-/// What was done for a write before it is begun, and what it does where it finds no memory.
+/// Work done for a write before it is begun, and its behaviour without memory.
 struct WriteHelp {
-  /// The pair as a whole (HashMap::stage()), which the write takes if it writes it; null: it copies
-  /// the pair itself.
+  /// The staged pair (HashMap::stage()), which the write takes if it applies; null: the write
+  /// copies the pair itself.
   memory::StagedBytes* staged = nullptr;
-  /// In place of a condition: the record that the key must have, or none, for it was compared with
-  /// what is expected; null: nothing was compared.
+  /// Instead of a condition: the record that the key must have, or none, because it was compared
+  /// with the expected value; null: nothing was compared.
   const RecordStamp* expected = nullptr;
-  /// The key's, where it is known; null: it is not.
+  /// The hash of the key, if it is known; null: it is not.
   const KeyHash* hash = nullptr;
-  /// false: it is refused at once where there is no memory. Else it makes room, and waits a while
-  /// for what others hold.
+  /// false: it fails immediately without memory. true: it makes room, and waits a while for memory
+  /// that others hold.
   bool waits = true;
 };
 
@@ -46,14 +46,14 @@ struct HashWritten {
   bool existed = false;
 };
 
-/// What adding to a counter came to.
+/// The result of adding to a counter.
 struct HashSummed {
   std::uint64_t sum = 0;
   std::uint64_t version = 0;  ///< as HashWritten::version
   bool existed = false;
 };
 
-/// What a write has come to, which may be answered when a version is released.
+/// The result of a write, which may be answered when a version is released.
 template <class T>
 struct Unreleased {
   Result<T> answer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writes and conditions of a batch, as a message carries them: each a BatchEntry, its key, its
-// value.
+// The writes and conditions of a batch as a message carries them: each is a BatchEntry followed by
+// its key and its value.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace espalier::tree {
 
-/// One of them. The condition's value lies where it was read.
+/// One write or condition. Views point into the message or into the caller's memory.
 struct BatchStep {
   wire::BatchKind kind = wire::BatchKind::invalid;
   std::string_view key{};
@@ -38,8 +38,8 @@ inline void append_step(std::string& to, const BatchStep& step) {
   to += value;
 }
 
-/// Takes the next one. None: there is no whole one, or it is of no kind, or has a condition that
-/// its kind has not.
+/// Takes the next step. Returns nothing if the rest is too short, the kind is unknown, or the
+/// condition does not belong to the kind.
 [[nodiscard]] inline std::optional<BatchStep> take_step(wire::PayloadReader& reader) {
   const auto entry = reader.take<wire::BatchEntry>();
   BatchStep step;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ordered maps but those on their items: making and opening one, its numbers,
-// snapshots, holds of its releases, and what lets it be read from elsewhere.
+// Calls of ordered maps that do not concern items: creating and opening a map, its statistics,
+// snapshots, release holds, and one-sided access.
 #pragma once
 
 #include <cstdint>
@@ -36,12 +36,12 @@ inline constexpr wire::Limits kOfAMap{.map = true};
 
 // --- replies -------------------------------------------------------------------------------------
 
-/// A map by the number that its node gave it.
+/// A map and the id that its node gave it.
 struct Opened {
   std::uint32_t id = 0;
   wire::MapShape shape{};
-  std::string_view behind;       ///< of a shard its shard map, else the group's name
-  std::uint64_t durability = 0;  ///< that it was made with (wire/object.hpp)
+  std::string_view behind;       ///< a shard's shard map, else the group's name
+  std::uint64_t durability = 0;  ///< of the map (wire/object.hpp)
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);
@@ -65,7 +65,7 @@ struct Numbers {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.numbers); }
 };
 
-/// A snapshot by the number that the session knows it by.
+/// A snapshot and its number within the session.
 struct SnapshotOpened {
   std::uint64_t number = 0;
   std::uint64_t version = 0;
@@ -270,10 +270,10 @@ struct ConfirmRelease {
   }
 };
 
-// --- reading it from elsewhere -------------------------------------------------------------------
+// --- one-sided access ----------------------------------------------------------------------------
 
-/// A row of fields (wire/one_sided.hpp), of which those of maps are drawn in
-/// kinds/map/format/map_place.hpp and mapping_feed.hpp.
+/// Fields in sequence (wire/one_sided.hpp). Those of maps are in kinds/map/format/map_place.hpp and
+/// mapping_feed.hpp.
 struct Described {
   std::string_view fields_there;
 
@@ -281,7 +281,7 @@ struct Described {
 };
 
 struct LeavesCounted {
-  std::uint64_t keyed_key = 0;  ///< by which clients that open the map now READ it; 0: by none
+  std::uint64_t keyed_key = 0;  ///< of READs by key, for clients that open now; 0: none
   std::string_view rows;        ///< each a wire::LeafCount
 
   static constexpr void fields(auto& self, auto& message) {
@@ -311,7 +311,7 @@ struct OpenReads {
   }
 };
 
-/// For who fills the tables of switches.
+/// For sessions that fill the tables of switches.
 struct OpenIndex {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::index_open,

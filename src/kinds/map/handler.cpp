@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of the vocabulary of maps that is code: see espalier/types.hpp.
+// Definitions of map types: see espalier/types.hpp.
 #include "espalier/types.hpp"
 
 namespace espalier {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ordered maps on their items: reading and writing one, ranges, and several written at
-// once. Reads take a snapshot, as of which they read; without one, the newest version.
+// Calls on the items of ordered maps: point reads and writes, range reads, batches. Reads are as of
+// a snapshot if one is given, else of the newest released version.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +42,7 @@ struct ItemWritten {
   }
 };
 
-/// The same of a sum.
+/// As ItemWritten, with the new value of a sum.
 struct Summed {
   bool found = false;
   bool applied = false;
@@ -57,11 +57,11 @@ struct Summed {
   }
 };
 
-/// The end of a scan, behind what was streamed of it.
+/// The end of a scan; earlier items were streamed.
 struct RangeRead {
-  std::uint64_t count = 0;  ///< of all its items
+  std::uint64_t count = 0;  ///< of all items, streamed ones included
   std::uint64_t read_version = 0;
-  std::string_view items;  ///< the last ones (wire/items.hpp)
+  std::string_view items;  ///< the last items (wire/items.hpp)
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.count);
@@ -74,7 +74,7 @@ struct FloorFound {
   bool found = false;
   std::uint64_t version = 0;
   std::uint64_t read_version = 0;
-  std::string_view item;  ///< as those of ranges
+  std::string_view item;  ///< encoded as in ranges
 
   static constexpr void fields(auto& self, auto& message) {
     message.flag(self.found, wire::kFound);
@@ -94,7 +94,7 @@ struct Counted {
   }
 };
 
-/// Keys that cut a range: 2 bytes of length before each.
+/// Keys that split a range, each behind its length in 2 bytes.
 struct BordersFound {
   std::string_view keys;
 
@@ -273,7 +273,7 @@ struct Floor {
 // --- ranges --------------------------------------------------------------------------------------
 
 inline constexpr wire::Limits kOnARange{.map = true, .keys = wire::Keys::range};
-/// Of a bound that ends a message; its map says less.
+/// Limit of a bound that ends a message; the map's own limit is smaller.
 inline constexpr std::uint32_t kBoundBytesMax = 65535;
 
 struct RangeToRead {

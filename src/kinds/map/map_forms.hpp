@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options and numbers of a map in the form of the protocol, and back. What is read comes from the
-// other side and is checked where it is used.
+// Converts options and statistics of a map to and from their form on the wire. Values from the peer
+// are validated where they are used.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace espalier::tree {
 
-/// `key_bytes_max`: what the node found for these options; 0 where they are only asked for.
+/// `key_bytes_max`: as computed by the node; 0 in a request.
 [[nodiscard]] inline wire::MapShape shape_of(const MapOptions& options,
                                              std::uint32_t key_bytes_max = 0) {
   wire::MapShape shape{};
@@ -25,7 +25,7 @@ namespace espalier::tree {
   return shape;
 }
 
-/// `durability`: as a number of wire/object.hpp.
+/// `durability`: encoded as in wire/object.hpp.
 [[nodiscard]] inline MapOptions options_of(const wire::MapShape& shape, std::string_view group,
                                            std::uint64_t durability = 0) {
   MapOptions options;

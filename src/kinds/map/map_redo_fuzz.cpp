@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a record of a map, or of one that was made: what is read lies within them, and
-// what is applied leaves a map that is whole. What is refused changes nothing.
+// Arbitrary bytes as a record of a map, or of the creation of one. Parsed views lie within the
+// input, applied records leave a consistent map, and rejected records change nothing.
 //
 // Input: records, each behind its length in 2 bytes.
 #include <algorithm>
@@ -27,7 +27,7 @@ void check(const Error& error) {
   want(!text_of(static_cast<catalog::RedoFault>(error.detail)).empty(), "a fault without words");
 }
 
-// Of a map that was made.
+// Records of a map's creation.
 void restore(const catalog::CreatedObject& created) {
   StoreCore store = make_store(std::uint64_t{64} << 20);
   const auto made = restore_map(store, created);
@@ -37,7 +37,7 @@ void restore(const catalog::CreatedObject& created) {
 }
 
 void apply(TreeFixture& tree, const std::uint8_t* data, std::size_t size) {
-  const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
+  const std::unique_ptr<char[]> exact(new char[size]);  // a read beyond the end is detected
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::uint64_t taken = tree.map().clock.taken();
   const std::string_view record(exact.get(), size);

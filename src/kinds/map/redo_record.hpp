@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of what was written to a map (docs/formats/records.md).
+// Log records of writes to a map (docs/formats/records.md).
 //
 //   0      16        24       28
 //   +------+---------+--------+----------+--- for each write ---------------------+-----
 //   | head | version | writes | reserved | value bytes | key bytes | op | reserved | key | value
 //   +------+---------+--------+----------+----------------------------------------+-----
 //
-// What stands in it is what happened: an insert or an update is a put, a condition that held is
-// gone. All writes of a record have its version. A change of structure that writes nothing takes a
-// version too, which readers see; its record has that alone. So has one that reserves versions,
-// which readers may see before the records of their writes are durable.
+// A record states effects: an insert or an update is a put, and a condition that held leaves no
+// trace. All writes of a record share its version. A change of structure that writes nothing still
+// takes a version, which readers see; its record carries the version alone. So does a record that
+// reserves versions, which readers may see before the records of their writes are durable.
 //
 // Thread: plain values.
 #pragma once
@@ -28,15 +28,15 @@ namespace espalier::tree {
 /// The types of a map's records.
 enum class RedoType : std::uint8_t {
   invalid = 0,
-  written = catalog::kOwnRedoTypes,  // a put or an erase, or a batch
-  restructured = 17,                 // a version was taken, and nothing written
-  reserved = 18,                     // versions up to this one may have been seen
+  written = catalog::kOwnRedoTypes,  // a put, an erase or a batch
+  restructured = 17,                 // a version was taken without a write
+  reserved = 18,                     // readers may have seen versions up to this one
 };
 
 struct WrittenRecord {
   catalog::RedoHead head;
   std::uint64_t version;  // 0 where the map keeps none
-  std::uint32_t writes;   // how many follow
+  std::uint32_t writes;   // number of writes that follow
   std::uint32_t reserved;
 };
 static_assert(sizeof(WrittenRecord) == 32 && offsetof(WrittenRecord, version) == 16);
@@ -56,7 +56,7 @@ static_assert(std::has_unique_object_representations_v<WriteFields>);
 
 enum class WriteOp : std::uint8_t { invalid = 0, put = 1, erase = 2 };
 
-/// What stands in front of the writes of a record.
+/// The header of a record.
 [[nodiscard]] inline WrittenRecord written_record(RedoType type, std::uint32_t map,
                                                   std::size_t bytes, std::size_t writes) {
   WrittenRecord record{};
@@ -75,7 +75,8 @@ inline void write_fields(catalog::RedoWriter& writer, WriteOp op, std::string_vi
   writer.text(value);
 }
 
-/// Writes the record that versions up to one may have been seen. Requires: sizeof(WrittenRecord).
+/// Writes a record that reserves versions up to `version`. Requires: `to` has
+/// sizeof(WrittenRecord).
 inline void write_reserved(std::span<std::byte> to, std::uint32_t map,
                            std::uint64_t version) noexcept {
   WrittenRecord record = written_record(RedoType::reserved, map, to.size(), 0);
@@ -87,19 +88,19 @@ inline void write_reserved(std::span<std::byte> to, std::uint32_t map,
 struct RedoWrite {
   WriteOp op = WriteOp::invalid;
   std::string_view key;
-  std::string_view value;  // empty where it erases
+  std::string_view value;  // empty for an erase
 };
 
-/// A record whose head was read.
+/// A record whose header was parsed.
 struct MapRedo {
   RedoType type = RedoType::invalid;
   std::uint32_t map = 0;
   std::uint64_t version = 0;
   std::uint32_t writes = 0;
-  std::string_view rest;  // the writes, which read_write() takes one by one
+  std::string_view rest;  // the writes, parsed by read_write()
 };
 
-/// Reads what stands in front of the writes, from any bytes.
+/// Parses the header of a record from untrusted bytes.
 /// Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<MapRedo> read_map_redo(std::string_view record) {
   using catalog::RedoFault;
@@ -120,7 +121,7 @@ struct MapRedo {
   return MapRedo{type, head->object, fields.version, fields.writes, reader.rest()};
 }
 
-/// Takes the next write. Errors: corrupt (detail: a catalog::RedoFault).
+/// Parses the next write. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<RedoWrite> read_write(wire::PayloadReader& reader) {
   using catalog::RedoFault;
   const auto fields = reader.take<WriteFields>();

@@ -16,10 +16,10 @@ static_assert(kOwnCalls == wire::kOwnOffloadIds);
 
 namespace {
 
-/// Which numbers of calls are taken, and by what.
+/// The numbers of calls that are in use, and by what.
 class TakenNumbers {
  public:
-  /// What is wrong with it; empty: nothing.
+  /// Reserves a number. Returns what is wrong with it; empty: nothing.
   std::string take(std::uint8_t number, const std::string& by) {
     if (number < kOwnCalls) return by + " has a number below 128, which is the protocol's";
     std::string& taken = by_[number - kOwnCalls];
@@ -110,7 +110,7 @@ const ServedKind* OwnCalls::find(ObjectKind number) const {
   return nullptr;
 }
 
-// The error of what is thrown is told in words, for which the catalogue has no place.
+// The catalogue has no room for the words of an exception's error, so they are kept here.
 TableResult<OwnCalls::Object> OwnCalls::create(catalog::Catalog& catalog, const ServedKind& kind,
                                                std::string_view name, std::string_view form) const {
   using Made = Result<std::shared_ptr<catalog::Object>>;

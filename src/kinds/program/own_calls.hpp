@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls and kinds of a program, as a store of this process or a node carries them out.
+// The calls and kinds that a program defines, as a store of this process or a node executes them.
 //
-// Thread: any, once it was made.
+// Thread: any, once it is constructed.
 #pragma once
 
 #include <array>
@@ -18,17 +18,17 @@
 
 namespace espalier::program {
 
-/// A kind with what its objects share.
+/// A kind with the state that its objects share.
 struct ServedKind {
   OwnKind kind;
-  std::string name;  // to which the kind's row points
+  std::string name;  // the kind's row points to it
   std::shared_ptr<KindMemory> memory;
 };
 
 class OwnCalls {
  public:
   /// `store_bytes_max`: the limit of the store, of which kinds have shares.
-  /// Requires: nothing is wrong with them (Offloads::mistake).
+  /// Requires: the calls have no mistake (Offloads::mistake).
   OwnCalls(Offloads offloads, std::uint64_t store_bytes_max);
   OwnCalls(const OwnCalls&) = delete;
   OwnCalls& operator=(const OwnCalls&) = delete;
@@ -40,20 +40,20 @@ class OwnCalls {
   [[nodiscard]] const std::deque<ServedKind>& kinds() const { return kinds_; }
 
   using Object = std::shared_ptr<ProgramObject>;
-  /// Makes one. Throws std::bad_alloc, and then there is none. Errors: those of OwnKind::make, and
-  /// unsupported, with words, if that throws; already_exists, invalid_argument (its name, its
-  /// form), out_of_memory (the kind has its share).
+  /// Creates an object. Throws std::bad_alloc, and then there is none. Errors: those of
+  /// OwnKind::make, and unsupported, with words, if that throws; already_exists, invalid_argument
+  /// (its name, its form), out_of_memory (the kind has used its share).
   TableResult<Object> create(catalog::Catalog& catalog, const ServedKind& kind,
                              std::string_view name, std::string_view form) const;
   /// Errors: not_found, wrong_kind.
   static TableResult<Object> open(const catalog::Catalog& catalog, const ServedKind& kind,
                                   std::string_view name);
-  /// Null: there is none of this kind, or no longer.
+  /// Null: there is no object of this kind, or no longer.
   [[nodiscard]] static Object find(const catalog::Catalog& catalog, ObjectKind kind,
                                    std::uint32_t id);
 
-  /// Reports what code of the program has thrown, which is being handled, and returns the error for
-  /// it. Throws std::bad_alloc.
+  /// Reports the current exception of the program's code, and returns the error for it. Throws
+  /// std::bad_alloc.
   [[nodiscard]] TableError caught(std::string_view call, std::uint32_t detail) const;
 
  private:

@@ -39,7 +39,7 @@ void ObjectMemory::do_deallocate(void* at, std::size_t bytes, std::size_t alignm
   kind_->give(bytes);
 }
 
-// What a program's own code throws there is a number less to be seen, and no reason to end.
+// An exception of the program's own code hides a number, and does not end the process.
 catalog::ObjectNumbers ProgramObject::numbers() const {
   catalog::ObjectNumbers numbers{0, memory_->used()};
   try {
@@ -56,8 +56,8 @@ void ProgramObject::add_samples(catalog::SampleList& to) const {
     ObjectSamples samples = writer.samples();
     own_->add_samples(samples);
   } catch (const std::bad_alloc&) {
-    throw;         // which whoever asks has an answer for
-  } catch (...) {  // the rest is left out
+    throw;         // its caller handles it
+  } catch (...) {  // other exceptions hide the samples
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object of a kind that a program has defined, as the catalogue knows it, and the memory that
-// all objects of such a kind share.
+// An object of a kind that a program defines, as the catalogue sees it, and the memory that all
+// objects of such a kind share.
 //
 // Thread: any.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace espalier::program {
 
-/// What a kind's objects may take together. Invariant: used_ <= limit_.
+/// The memory limit of all objects of a kind. Invariant: used_ <= limit_.
 class KindMemory {
  public:
   explicit KindMemory(std::uint64_t bytes_max) : limit_(bytes_max) {}
@@ -32,8 +32,8 @@ class KindMemory {
   std::atomic<std::uint64_t> used_{0};
 };
 
-/// Memory of one object, of its kind's share. What the object has not given back when it goes,
-/// the kind has again, and the process has lost.
+/// Memory of one object, out of its kind's share. Memory that the object has not freed when it is
+/// destroyed returns to the kind's share, but is leaked by the process.
 class ObjectMemory final : public std::pmr::memory_resource {
  public:
   explicit ObjectMemory(std::shared_ptr<KindMemory> kind) : kind_(std::move(kind)) {}
@@ -41,7 +41,7 @@ class ObjectMemory final : public std::pmr::memory_resource {
   ObjectMemory(const ObjectMemory&) = delete;
   ObjectMemory& operator=(const ObjectMemory&) = delete;
 
-  /// Counts what is not allocated here. Returns false if there is not so much left.
+  /// Charges memory that is not allocated here. Returns false if there is not so much left.
   [[nodiscard]] bool charge(std::uint64_t bytes) noexcept;
   [[nodiscard]] std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
 
@@ -58,7 +58,7 @@ class ObjectMemory final : public std::pmr::memory_resource {
 
 class ProgramObject final : public catalog::Object {
  public:
-  /// `memory` is that of `own`.
+  /// `memory`: that of `own`.
   ProgramObject(std::uint32_t id, std::string_view kind_name, std::string_view form,
                 std::unique_ptr<ObjectMemory> memory, std::unique_ptr<OwnObject> own)
       : id_(id),
@@ -70,7 +70,7 @@ class ProgramObject final : public catalog::Object {
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] OwnObject& own() const { return *own_; }
 
-  void set_dropped() override {}  // each request looks it up anew
+  void set_dropped() override {}  // each request looks it up
   [[nodiscard]] std::string_view kind_name() const override { return kind_name_; }
   [[nodiscard]] std::string description() const override { return form_; }
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
@@ -81,7 +81,7 @@ class ProgramObject final : public catalog::Object {
   const std::string kind_name_;
   const std::string form_;
   const std::unique_ptr<ObjectMemory> memory_;
-  const std::unique_ptr<OwnObject> own_;  // goes before its memory
+  const std::unique_ptr<OwnObject> own_;  // destroyed before its memory
 };
 
 }  // namespace espalier::program

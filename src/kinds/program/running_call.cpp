@@ -58,8 +58,8 @@ bool RunningCall::step() {
   }
 }
 
-// What a handler says is that of a program: a reply that is too long, and an error that is none,
-// are told as such, so that no client takes them for something else.
+// A handler is the program's code: a reply that is too long, and an error without a code, are
+// reported as such, so that no client takes them for something else.
 bool RunningCall::end(OffloadStep step) {
   switch (step.how_) {
     case OffloadStep::How::again: return false;

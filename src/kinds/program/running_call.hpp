@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request of a program's own call, from its first step to its last, wherever it runs.
+// One request of a program's own call, from its first step to its last, at a node or in a store.
 //
 // Thread: one at a time.
 #pragma once
@@ -15,25 +15,25 @@
 
 namespace espalier::program {
 
-/// Where handlers find the objects of the store that they run beside. Thread: any.
+/// Gives handlers access to the objects of the store that they run beside. Thread: any.
 class StoreSource {
  public:
   virtual ~StoreSource() = default;
-  /// Used while it is held. Throws std::bad_alloc.
+  /// Kept alive while it is held. Throws std::bad_alloc.
   [[nodiscard]] virtual std::shared_ptr<Store> store() const = 0;
 };
 
-/// Who asks.
+/// The client of a request.
 struct Caller {
   std::string name;
   wire::Right role = wire::Right::admin;
-  std::string prefix{};  ///< of the names of objects that the role is for; empty: all
+  std::string prefix{};  ///< of the names of objects to which the role applies; empty: all
 };
 
 class RunningCall {
  public:
   /// `own`, `offload` and `source` outlive it, and so does what the request points to.
-  /// `object`: null of a call that is asked of none.
+  /// `object`: null for a call without one.
   RunningCall(const OwnCalls& own, const Offload& offload, std::string_view request,
               OwnCalls::Object object, Caller caller, const StoreSource& source)
       : own_(own),
@@ -46,12 +46,12 @@ class RunningCall {
   RunningCall(const RunningCall&) = delete;
   RunningCall& operator=(const RunningCall&) = delete;
 
-  /// Does a step. Returns whether it was the last. Throws std::bad_alloc where there is no memory
-  /// even for words.
+  /// Does a step. Returns whether it was the last. Throws std::bad_alloc if there is no memory even
+  /// for words.
   [[nodiscard]] bool step();
   [[nodiscard]] const OffloadRow& row() const { return offload_.row; }
 
-  // Of one that is over.
+  // After the last step:
 
   /// None: it has a reply.
   [[nodiscard]] const std::optional<TableError>& error() const { return error_; }
@@ -69,7 +69,7 @@ class RunningCall {
   const Caller caller_;
   const StoreSource& source_;
   std::shared_ptr<Store> store_;
-  OffloadContext context_;  // whose state may use the store
+  OffloadContext context_;  // its state may use the store
   std::string reply_;
   std::optional<TableError> error_;
 };

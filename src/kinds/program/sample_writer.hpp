@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind ObjectSamples: adds the samples that can be sent, and leaves out others.
+// Implementation behind ObjectSamples: adds the samples that can be sent, and skips others.
 //
 // Thread: one at a time.
 #pragma once

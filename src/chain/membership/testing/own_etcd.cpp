@@ -114,7 +114,7 @@ bool OwnEtcd::stop() const {
   return info.si_code == CLD_STOPPED;
 }
 
-// One that refuses a request answers, too.
+// An etcd that refuses the client answers, too.
 bool OwnEtcd::answers() const {
   EtcdGateway gateway({endpoint_}, {});
   for (const base::Stopwatch watch; watch.elapsed_ns() < kEtcdSoonNs;) {

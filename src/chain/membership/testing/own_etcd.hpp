@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An etcd of a test's own, in a folder and on ports of its own, which ends with the test.
+// A test's own etcd process, with a folder and ports of its own; it ends with the test.
 //
 // Thread: one.
 #pragma once
@@ -14,23 +14,23 @@
 
 namespace espalier::chain {
 
-/// Only a machine that hangs takes so long.
+/// Timeout; only a machine that hangs exceeds it.
 inline constexpr std::uint64_t kEtcdSoonNs = 60'000'000'000;
 
-/// Ports of this machine that are free at the moment.
+/// Ports of this machine that no process uses now.
 [[nodiscard]] std::vector<std::uint16_t> free_ports(std::size_t count);
 
-/// Runs a program to its end, whose output goes to a file. Returns its exit code.
+/// Runs a program to its end, with its output in a file. Returns its exit code.
 int run_program(const std::vector<std::string>& words, const std::string& output);
 
-/// Makes a certificate of this machine that signs itself, DIR/NAME.crt, and its key, DIR/NAME.key.
-/// It has no common name, as which etcd would take its own gateway for a user.
-/// Returns whether it was made.
+/// Makes a self-signed certificate of this machine, DIR/NAME.crt, and its key, DIR/NAME.key. It has
+/// no common name, since etcd would take that of its own gateway for a user's. Returns whether it
+/// was made.
 [[nodiscard]] bool make_certificate(const base::TemporaryFolder& folder, const std::string& name);
 
 class OwnEtcd {
  public:
-  /// `more`: arguments besides. `scheme`: by which clients come.
+  /// `more`: additional arguments. `scheme`: of client connections.
   explicit OwnEtcd(const base::TemporaryFolder& folder, std::vector<std::string> more = {},
                    const std::string& scheme = "http");
   OwnEtcd(const OwnEtcd&) = delete;
@@ -39,11 +39,11 @@ class OwnEtcd {
 
   [[nodiscard]] const std::string& endpoint() const { return endpoint_; }
   [[nodiscard]] pid_t process() const { return process_; }
-  /// Its sockets stay open. Returns whether it stands still by now.
+  /// Stops the process (SIGSTOP); its sockets stay open. Returns whether it has stopped.
   [[nodiscard]] bool stop() const;
-  /// Waits until something listens there that answers, by whatever scheme.
+  /// Waits until the endpoint answers, by any scheme.
   [[nodiscard]] bool answers() const;
-  /// Kills it, and starts it with what its folder has.
+  /// Kills the process, and starts it again on its folder.
   void restart();
 
  private:

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The other end of a client's connection, for tests: it hands out memory as a node does, and then
-// answers what it is told to, or nothing.
+// The peer of a client's connection, for tests: provides memory as a node does, and then sends only
+// the answers that the test requests.
 //
-// Thread: one at a time, the client's included; connect() has one more for a moment.
+// Thread: one at a time, the client's included; connect() starts another one for a moment.
 #pragma once
 
 #include <sys/socket.h>
@@ -42,7 +42,7 @@ class FakeNode {
   FakeNode(const FakeNode&) = delete;
   FakeNode& operator=(const FakeNode&) = delete;
 
-  /// Lets a client connect to new memory.
+  /// Connects a client to new memory.
   Result<std::shared_ptr<RingConnection>> connect(const wire::ConnectionLayout& layout) {
     std::thread other([&] { accept_client(layout); });
     auto connected = RingConnection::open(path_);
@@ -50,7 +50,7 @@ class FakeNode {
     if (connected) set_up(layout);
     return connected;
   }
-  /// The next request; nothing: none has come.
+  /// The next request; nothing: none has arrived.
   bool take_request(wire::RequestHeader& header) {
     rings::MessageBuffer message;
     if (requests_.take(message) != rings::Taken::message) return false;
@@ -60,14 +60,14 @@ class FakeNode {
   void answer(std::uint32_t tag, std::string_view payload = {}) {
     response_.send(wire::ResponseKind::answer, tag, {}, {payload});
   }
-  /// One of several, which an answer ends.
+  /// A piece of an answer; answer() ends it.
   void send_piece(std::uint32_t tag, std::string_view payload) {
     response_.send(wire::ResponseKind::chunk, tag, {}, {payload});
   }
-  /// Where the lines of the first response ring lie, and which may be written.
+  /// The slots of the first response ring, which the test may write.
   [[nodiscard]] rings::SlotSpace& responses() { return raw_; }
   [[nodiscard]] memory::SharedMemory& memory() { return memory_; }
-  /// Changes what the next client is told at the socket.
+  /// Changes the welcome that the next client gets at the socket.
   std::function<void(wire::Welcome&)> change = [](wire::Welcome&) {};
   void hang_up() { client_.close(); }
 

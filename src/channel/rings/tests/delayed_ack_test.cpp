@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often something leaves for the sake of a request: with the answer, the node acknowledges the
-// request, and a client whose next request follows at once acknowledges the answer with that. A
-// node and a client of RoCEv2, in one thread and a time of their own.
+// Delayed ACKs: packets per request. The node piggybacks the ACK of a request on its answer, and a
+// client whose next request follows immediately piggybacks the ACK of the answer on that. A node
+// and a client of RoCEv2, in one thread and simulated time.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ class HeldAcknowledgement : public testing::Test {
   void connect(bool has_keepalive) {
     FabricConnectionOptions options;
     options.has_keepalive = has_keepalive;
-    // Whoever waits looks at the clock, and this is the only thread that the node could have.
+    // Waiting clients read the clock; the node runs then, on this only thread.
     options.now_ns = [this] {
       turn();
       return network_.now_ns();
@@ -71,7 +71,7 @@ class HeldAcknowledgement : public testing::Test {
     rings_ = std::move(*rings);
   }
 
-  /// Asks once, and returns when it has the answer and has said that it wants nothing more.
+  /// Sends one request, waits for the answer, and enters idle.
   void ask() {
     wire::CallMessage request;
     request.offload = wire::OffloadId::noop;
@@ -95,7 +95,7 @@ class HeldAcknowledgement : public testing::Test {
     }
   }
 
-  /// How often something leaves for so many requests, with a rest behind each.
+  /// Departures of packets for so many requests, with a rest after each.
   std::uint64_t departures_of(int requests, std::uint64_t rest_ns) {
     const std::uint64_t before = network_.counters().departures;
     for (int i = 0; i < requests; ++i) {
@@ -131,7 +131,7 @@ class HeldAcknowledgement : public testing::Test {
 
 TEST_F(HeldAcknowledgement, LeavesWithTheNextRequestThatFollowsAtOnce) {
   connect(true);
-  departures_of(3, 0);  // it has to see that they follow each other
+  departures_of(3, 0);  // the client must detect consecutive requests
   EXPECT_EQ(departures_of(100, 0), 200u);
   EXPECT_EQ(departures_of(100, 5 * kUs), 200u);
 }
@@ -139,7 +139,7 @@ TEST_F(HeldAcknowledgement, LeavesWithTheNextRequestThatFollowsAtOnce) {
 TEST_F(HeldAcknowledgement, LeavesAtOnceWhereTheNextRequestTakesItsTime) {
   connect(true);
   departures_of(3, 0);
-  departures_of(3, 15 * kUs);  // the same the other way round
+  departures_of(3, 15 * kUs);  // and that they are not consecutive any more
   EXPECT_EQ(departures_of(100, 15 * kUs), 300u);
 }
 
@@ -149,13 +149,13 @@ TEST_F(HeldAcknowledgement, LeavesAtOnceWhereNobodyWouldAnswerForTheClient) {
   EXPECT_EQ(departures_of(100, 0), 300u);
 }
 
-// The request that was expected does not come. The node asks ever less often, and who keeps the
-// connection answers once: then it is content.
+// The expected next request does not come. The node probes with exponential backoff, and one answer
+// of the keepalive thread ends that.
 TEST_F(HeldAcknowledgement, IsGivenByTheKeepaliveThreadIfNoRequestFollows) {
   connect(true);
   departures_of(10, 0);
   from_node_ = from_client_ = 0;
-  connection_->keep();  // it was used until now: nothing to be done yet
+  connection_->keep();  // it was used until now: does nothing yet
   rest(100 * kMs);
   EXPECT_EQ(from_client_, 0);
   EXPECT_GE(from_node_, 3);
@@ -171,8 +171,8 @@ TEST_F(HeldAcknowledgement, IsGivenByTheKeepaliveThreadIfNoRequestFollows) {
   EXPECT_EQ(clients_->counts().lost, 0u);
 }
 
-// Nobody keeps it after all: a node bears that for its timeout, and then gives up the pair, as one
-// whose client is gone. Whoever comes back goes on.
+// Without a keepalive thread the node gives up the pair after its timeout, as if the client were
+// gone. A client that comes back resumes.
 TEST_F(HeldAcknowledgement, EndsThePairIfNobodyGivesIt) {
   connect(true);
   departures_of(10, 0);

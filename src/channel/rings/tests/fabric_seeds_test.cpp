@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a node over a fabric loses nothing and has nothing done twice, whatever becomes of
-// its queue pairs: random requests over simulated fabrics, one seed after another.
+// A client of a node over a fabric loses nothing, and no request runs twice, whatever happens to
+// its queue pairs: random requests over simulated fabrics.
 //
-// 100 seeds, or a quarter for what takes longer; ESPALIER_SEEDS says how many instead
-// (docs/testing.md).
+// 100 seeds, or a quarter for slow tests; ESPALIER_SEEDS sets another number (docs/testing.md).
 #include <gtest/gtest.h>
 
 #include "base/testing/seeds.hpp"
@@ -45,8 +44,8 @@ TEST_P(LinkSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   EXPECT_GT(reached.long_messages, 0u);
 }
 
-// The client is told that what it had in flight is lost; the next node does nothing of it, and
-// serves whoever connects afresh.
+// Requests in flight fail at the client; the next node runs none of them, and serves new
+// connections.
 TEST_P(LinkSeeds, ANodeThatBeginsAgainDoesNothingOfWhatTheLastWasAsked) {
   const std::uint64_t first = base::seed_from_environment(500'000);
   LinkReached reached;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node over a fabric and peers that do one thing that they should not: what comes of it for them,
-// and that nothing comes of it for others (hostile_checks.hpp).
+// Peers that violate the protocol in one way each, at a node over a fabric: the consequences for
+// them, and that there are none for other clients (hostile_checks.hpp).
 #include <gtest/gtest.h>
 
 #include "channel/rings/tests/testing/hostile_checks.hpp"
@@ -19,7 +19,7 @@ std::string name_of(const ::testing::TestParamInfo<Breach>& breach) { return bre
 INSTANTIATE_TEST_SUITE_P(Notes, LinkBreach, ::testing::ValuesIn(breaches_of_notes()), name_of);
 INSTANTIATE_TEST_SUITE_P(Memory, LinkBreach, ::testing::ValuesIn(breaches_of_memory()), name_of);
 
-/// Of a node whose clients have secrets, and of one that asks for none.
+/// At a node with secrets, and at a node without.
 class HostileLinks : public ::testing::TestWithParam<bool> {
  protected:
   [[nodiscard]] static LinkWorldOptions options() {
@@ -96,11 +96,11 @@ TEST_P(HostileLinks, ABadHelloIsAnsweredWithAReason) {
     const auto link = scene.dial(bad.bytes);
     ASSERT_NE(link->welcome(), nullptr);
     EXPECT_EQ(link->welcome()->magic, wire::kLinkMagic);
-    // Who says nothing of a proof is asked for one, before anything else is looked at.
+    // A hello without a proof is refused before anything else is checked.
     const bool is_asked = GetParam() && bad.is_a_hello;
     EXPECT_EQ(static_cast<Code>(link->welcome()->code), is_asked ? Code::not_permitted : bad.code);
     EXPECT_EQ(link->welcome()->detail, is_asked ? kWantsASecret : bad.detail);
-    // It was told no memory, and what it says all the same is not listened to.
+    // It was given no memory, and what it sends all the same is ignored.
     EXPECT_EQ(link->welcome()->key, 0u);
     link->send(std::string(64, 'x'), link_note(wire::LinkNoteKind::slots, 0, 1));
     link->close();
@@ -157,7 +157,8 @@ TEST_P(HostileLinks, WhoKnowsANameHasTheSessionUnlessThereAreSecrets) {
   EXPECT_EQ(scene.world.work(20, reached), "lost");
 }
 
-// As many as one likes: where a connection has to be made to tell it, the oldest makes room.
+// Refusals themselves are bounded: where a connection must be made to send one, the oldest is
+// evicted.
 TEST_P(HostileLinks, MoreThanMayBeAreToldSo) {
   LinkWorldOptions few = options();
   few.sessions_max = 5;
@@ -177,7 +178,7 @@ TEST_P(HostileLinks, MoreThanMayBeAreToldSo) {
   }
   EXPECT_EQ(scene.world.admitted(), 5);
   EXPECT_EQ(scene.serve(), "");
-  // They stay for a second, however long they like to hear it, and then there is room for others.
+  // They stay for at most a second, and then there is room for others.
   scene.wait([] { return false; }, 1'100);
   EXPECT_TRUE(links[10]->ended());
   EXPECT_NE(scene.dial(hello)->welcome(), nullptr);
@@ -196,7 +197,7 @@ TEST_P(HostileLinks, AClientThatEndsAtOnceIsNotKept) {
     scene.world.world().run_for(static_cast<std::uint64_t>(i % 50) * 200);
   }
   EXPECT_EQ(scene.serve(), "");
-  // Some knew their names, so they might have come back.
+  // Some knew their tokens, so their sessions were kept for a resumption.
   EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 1; }, 2'200));
   EXPECT_EQ(scene.world.admitted(), 1);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what a node does to its client over a fabric: welcomes, lines, notes, credits,
-// WRITEs, ends (hostile_node.hpp). Every request ends once, nothing outside of what came is read,
-// and when the bytes and with them the node are gone, the client finds out.
+// Arbitrary bytes as a node's behaviour towards its client over a fabric: welcomes, slots, notes,
+// credits, WRITEs, ends (hostile_node.hpp). Every request completes once, nothing outside received
+// data is read, and when the bytes end and with them the node, the client detects that.
 //
-// Input: the way, then what the node chooses, each choice as few bytes as it needs.
+// Input: the LinkWay, then the node's choices, each in as few bytes as possible.
 #include <cstdio>
 #include <cstdlib>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client and nodes that do all they can (hostile_node.hpp), one seed after another.
+// A client and hostile nodes (hostile_node.hpp), over random seeds.
 //
-// 1000 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
+// 1000 seeds; ESPALIER_SEEDS sets another number (docs/testing.md).
 #include <gtest/gtest.h>
 
 #include <string>
@@ -14,7 +14,7 @@
 namespace espalier::client {
 namespace {
 
-/// The way of the rings, and whether the client has a secret, which the node knows.
+/// The LinkWay of the rings, and whether the client has a secret, which the node knows.
 class HostileNodeSeeds : public ::testing::TestWithParam<std::tuple<wire::LinkWay, bool>> {};
 
 INSTANTIATE_TEST_SUITE_P(Ways, HostileNodeSeeds,
@@ -48,7 +48,7 @@ TEST_P(HostileNodeSeeds, EveryRequestEndsOnceAndTheEndIsFound) {
   EXPECT_GT(reached.resumed, 0u);
 }
 
-/// What a client says to a node that answers with these bytes.
+/// The client's result at a node that answers with these bytes.
 Result<std::shared_ptr<FabricConnection>> open_at(std::string_view welcome) {
   fabric::sim::World world(1);
   const auto node = world.add_node("n");
@@ -66,7 +66,7 @@ Result<std::shared_ptr<FabricConnection>> open_at(std::string_view welcome) {
   client.response_rings = 1;
   client.now_ns = [&world] { return world.now_ns(); };
   auto opened = FabricConnection::open(fabric::Connecting{world.add_node("c"), "n"}, client);
-  // It does not outlive the world.
+  // The connection must not outlive the world.
   if (opened) return std::shared_ptr<FabricConnection>();
   return opened;
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what a peer does to a node over a fabric: hellos, names, lines, notes,
-// credits, WRITEs to anywhere, ends (hostile_peer.hpp). Whatever it does, a client beside it is
-// served by the pair that it had, and when the peer has gone nothing of it is left.
+// Arbitrary bytes as a peer's behaviour towards a node over a fabric: hellos, tokens, slots, notes,
+// credits, WRITEs to anywhere, ends (hostile_peer.hpp). A client beside the peer is served through
+// the pair that it had, and when the peer has gone nothing of it is left.
 //
-// Input: how long the peer waits and what it chooses, each choice as few bytes as it needs.
+// Input: how long the peer waits and its choices, each in as few bytes as possible.
 #include <memory>
 #include <string>
 
@@ -32,8 +32,8 @@ LinkWorldOptions options() {
   return options;
 }
 
-/// A node and a client that does as it should. It serves several inputs, for it is long in the
-/// making; no input's peer can tell how many came before.
+/// A node and a correct client. They serve several inputs, since they take long to make; an input's
+/// peer cannot detect how many came before.
 struct World {
   World() : links(3, options()) {
     want(links.connect().empty(), "the client cannot connect");
@@ -64,7 +64,7 @@ void serve(World& world) {
 void check_what_is_left(World& world) {
   LinkWorld& links = world.links;
   const auto& counts = links.clients().counts();
-  links.turn_every(200'000);  // nothing is to be done quickly
+  links.turn_every(200'000);  // nothing is urgent
   const std::uint64_t end = links.world().now_ns() + 100 * kMs;
   while (counts.sessions != 1 && links.world().now_ns() < end) links.world().run_for(kMs);
   want(counts.sessions == 1 && links.admitted() == 1, "a session is left");

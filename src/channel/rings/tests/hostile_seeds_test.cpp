@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client of a node over a fabric is served beside peers that do all they can (hostile_peer.hpp),
-// and when they have gone nothing of them is left: one seed after another.
+// A client of a node over a fabric is served beside hostile peers (hostile_peer.hpp), and when
+// these have gone nothing of them is left; over random seeds.
 //
-// 10 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
+// 10 seeds; ESPALIER_SEEDS sets another number (docs/testing.md).
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -17,11 +17,11 @@ namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kNsPerMs = 1'000'000;
-/// Within which the client must have its answers, of the world's time. Alone it takes about 2 ms.
+/// Time limit for the client's answers, in simulated time. Alone it takes about 2 ms.
 constexpr std::uint64_t kServedMs = 100;
 constexpr std::uint64_t kResumeMs = 500;
-/// Within which nothing is left of sessions that nobody comes back to: the node's timeout, its
-/// question, which is asked eight times, the time in which they might come back, and its looks.
+/// Time limit for the end of sessions that no client resumes: the node's timeout, its eight probes,
+/// the time for a resumption, and the interval of its checks.
 constexpr std::uint64_t kGoneMs = 20 + 20 + kResumeMs + 60;
 
 LinkWorldOptions options_of(std::uint64_t seed, wire::LinkWay way) {
@@ -32,12 +32,12 @@ LinkWorldOptions options_of(std::uint64_t seed, wire::LinkWay way) {
   options.give_up_ms = options.cuts ? 4'000 : kServedMs;
   options.resume_ms = kResumeMs;
   options.sessions_max = seed % 2 == 0 ? 12 : 1'000;
-  // So few that they are used up.
+  // So few that they run out.
   options.posts_max = seed % 3 == 0 ? 256 : 4'096;
   return options;
 }
 
-/// Some of these peers beside the client, until they are told to go.
+/// Some hostile peers beside the client, until go().
 class Troop {
  public:
   Troop(LinkWorld& world, std::uint64_t seed) : world_(world), choices_(seed) {
@@ -49,7 +49,7 @@ class Troop {
       go_on(peers_.back());
     }
   }
-  /// Some say so, others do not.
+  /// Some close their connections, others do not.
   void go() {
     gone_ = true;
     for (HostilePeer& peer : peers_) {
@@ -63,7 +63,7 @@ class Troop {
   void go_on(HostilePeer& peer) {
     if (gone_) return;
     peer.act(choices_);
-    // A run that went wrong ends before its world does.
+    // A failed run ends before its world does.
     world_.world().after(choices_.below(10'000), [this, &peer, here = std::weak_ptr(here_)] {
       if (!here.expired()) go_on(peer);
     });
@@ -77,11 +77,11 @@ class Troop {
   std::shared_ptr<bool> here_ = std::make_shared<bool>(true);
 };
 
-/// Lets the world go on until a condition holds; false: it did not in time.
+/// Runs the world until a condition holds; false: it did not in time.
 template <class Condition>
 bool wait_until(LinkWorld& world, std::uint64_t ms, Condition condition) {
   const std::uint64_t end = world.world().now_ns() + ms * kNsPerMs;
-  world.turn_every(50'000);  // nothing is to be done quickly
+  world.turn_every(50'000);  // nothing is urgent
   while (!condition() && world.world().now_ns() < end) {
     world.attend();
     world.world().run_for(kNsPerMs);
@@ -108,7 +108,8 @@ struct Reached {
   std::uint64_t longest_ns = 0;  // until the client had all
 };
 
-/// Nothing of the hostile ones is left, and then nothing at all. Returns what is wrong.
+/// Checks that nothing of the hostile peers is left, and then nothing at all. Returns what is
+/// wrong.
 std::string check_what_is_left(LinkWorld& world) {
   const auto& counts = world.clients().counts();
   const auto one_left = [&] { return counts.sessions == 1 && world.admitted() == 1; };
@@ -145,14 +146,14 @@ std::string run(std::uint64_t seed, wire::LinkWay way, Reached& reached, std::ui
   const std::uint64_t begin = world.world().now_ns();
   wrong = world.go_on(reached.link);
   if (!wrong.empty()) return wrong;
-  // Without a failure of its own the client's pair is as it was.
+  // Without a failure of its own the client's pair stays up.
   if (!options.cuts && world.connection().resumed() != 0 && seed % 3 == 0) {
     return "the client's pair was ended";
   }
   if (!options.cuts) {
     reached.longest_ns = std::max(reached.longest_ns, world.world().now_ns() - begin);
   }
-  world.world().run_for(2 * kNsPerMs);  // they may go on for a while
+  world.world().run_for(2 * kNsPerMs);  // the peers continue for a while
   troop.go();
   wrong = check_what_is_left(world);
   add(reached.lore, troop.lore());
@@ -195,7 +196,7 @@ TEST_P(HostileSeeds, AClientIsServedAndNothingOfThemIsLeft) {
   RecordProperty("longest_ms", static_cast<int>(reached.longest_ns / kNsPerMs));
 }
 
-// They have no secret, and so no session, whatever they do.
+// Without a secret a peer gets no session, whatever it does.
 TEST_P(HostileSeeds, WhereSecretsAreAskedTheyGetNothing) {
   const std::uint64_t first = base::seed_from_environment(6000);
   Reached reached;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keepalive thread, and what it is for: a node that asks who is silent, over real sockets.
+// The keepalive thread, and its purpose: a node that probes silent clients, over real sockets.
 #include "channel/rings/keepalive_thread.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(KeepaliveThreadConcurrency, ThereIsANewOneAfterTheLastHasGone) {
   keepalive->remove(counted);
 }
 
-// Whatever it was about to do when the process forked.
+// A fork may catch the thread at any point.
 TEST(KeepaliveThreadConcurrency, ACopyInAForkedProcessEndsInPeace) {
   Counted counted;
   auto keepalive = KeepaliveThread::of_process();
@@ -74,7 +74,7 @@ TEST(KeepaliveThreadConcurrency, ACopyInAForkedProcessEndsInPeace) {
   keepalive->remove(counted);
 }
 
-/// A node's end, turned by a thread of its own, that asks after 10 ms of silence.
+/// A node's end, run by a thread of its own, that probes after 10 ms of silence.
 class ImpatientNode {
  public:
   explicit ImpatientNode(std::uint64_t pair_timeout_ns) {
@@ -132,7 +132,7 @@ bool answers(ThreadRings& rings) {
 }
 
 void expect_keepalive(const FabricConnectionOptions& options) {
-  ImpatientNode node(10'000'000'000);  // a busy machine may keep the keepalive thread waiting
+  ImpatientNode node(10'000'000'000);  // a busy machine may delay the keepalive thread
   auto connection = FabricConnection::open(node.address(), options);
   ASSERT_TRUE(connection) << message(connection.error());
   auto rings = ThreadRings::open(*connection);
@@ -151,15 +151,15 @@ void expect_keepalive(const FabricConnectionOptions& options) {
 
 TEST(KeepaliveConnectionConcurrency, AnswersForIdleClients) { expect_keepalive({}); }
 
-// As no time passes for it between two requests, it leaves its last acknowledgement to the next
-// one, which does not come.
+// Its clock stands still between two requests, so it delays its last ACK for the next request,
+// which does not come.
 TEST(KeepaliveConnectionConcurrency, GivesWhatWasHeldBack) {
   FabricConnectionOptions options;
   options.now_ns = [] { return std::uint64_t{1}; };
   expect_keepalive(options);
 }
 
-// The same without a keepalive thread, to see that the tests above can fail.
+// The same without a keepalive thread, to show that the tests above can fail.
 TEST(KeepaliveConnectionConcurrency, AConnectionWithoutKeepaliveIsGivenUp) {
   ImpatientNode node(1'000'000);
   auto regions = fabric::RegionTable::create();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what a peer says to a node that asks for proofs: as proofs, and as hellos
-// of sessions. Whatever it is, nobody is let in who has not said what only he can who knows a
-// secret, and a client beside it is served by the pair that it had.
+// Arbitrary bytes from a peer to a node that asks for proofs: as proofs, and as hellos of sessions.
+// Only a peer that proves knowledge of a secret is accepted, and a client beside it is served
+// through the pair that it had.
 //
-// Input: for each act what it is, and what is changed of something right, or said in its place.
+// Input: for each act its type, and the change of a correct message, or the message in its place.
 #include <memory>
 #include <string>
 
@@ -19,7 +19,7 @@ using base::want;
 constexpr int kActsMax = 12;
 constexpr int kInputsOfAScene = 64;
 
-/// A node and its client: several inputs, for they are long in the making.
+/// A node and its client, for several inputs, since they take long to make.
 struct Stage {
   SecretScene scene;
   int inputs = 0;
@@ -33,7 +33,7 @@ Stage& stage_for_an_input() {
   return *stage;
 }
 
-/// Changes some of what is right. Returns whether anything did.
+/// Changes some of a correct message. Returns whether anything changed.
 bool change(FuzzInput& input, std::string& said) {
   const std::string before = said;
   for (std::uint64_t changes = input.below(4); changes != 0; --changes) {
@@ -49,7 +49,7 @@ bool change(FuzzInput& input, std::string& said) {
 
 void send_as_proof(SecretScene& scene, FuzzInput& input) {
   auto peer = scene.ask_challenge();
-  if (!peer) return;  // as many as may be are pending
+  if (!peer) return;  // the limit of pending peers is reached
   std::string said(base::bytes_of(SecretScene::proof_of(*peer, "client", scene.right_secret())));
   const bool changed = change(input, said);
   const std::uint64_t proven = scene.world.clients().authentication_counts()->accepted;
@@ -58,7 +58,7 @@ void send_as_proof(SecretScene& scene, FuzzInput& input) {
   } else {
     peer->link->send(said, std::nullopt);
   }
-  if (input.below(2) == 0) peer->link->send(said, std::nullopt);  // once more
+  if (input.below(2) == 0) peer->link->send(said, std::nullopt);  // a second time
   const auto answer = scene.answer(*peer);
   const bool is_in = scene.world.clients().authentication_counts()->accepted != proven;
   want(!is_in || !changed, "somebody is let in by what is no proof");
@@ -75,7 +75,7 @@ void ask_for_a_pair(SecretScene& scene, FuzzInput& input) {
   hello.hello.reserved = input.odd_number<std::uint32_t>();
   std::string said(base::bytes_of(hello));
   static_cast<void>(change(input, said));
-  // A wrong mark is refused later than anybody waits for here.
+  // A wrong signature is refused later than this test waits.
   const auto link = scene.begin(said.substr(0, fabric::kConnectDataMax));
   scene.wait([&] { return link->welcome() != nullptr || link->ended(); }, 1);
   want(!link->accepted() || link->accepted_pending(), "a pair of a session is given to nobody");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients of a node that asks for proofs: those who know a secret, and those who do not.
+// Clients of a node that asks for proofs: with the right secret, and without it.
 #include <gtest/gtest.h>
 
 #include <deque>
@@ -37,7 +37,7 @@ TEST(LinkSecrets, GiveTheRoleThatTheNodeHasForThem) {
   ASSERT_TRUE(proven);
   ASSERT_EQ(proven->code, 0u);
   EXPECT_EQ(proven->digest, crypto::node_digest(other, peer->challenge, proof, *proven).value());
-  // Its first pair has to come.
+  // Its first pair has not connected yet.
   EXPECT_EQ(scene.counts().sessions, 2u);
   EXPECT_TRUE(scene.wait([&] { return scene.counts().sessions == 1; }, 7000));
   EXPECT_EQ(scene.serve(), "");
@@ -61,7 +61,7 @@ TEST(LinkSecrets, WhoProvesNothingHasNothing) {
     EXPECT_EQ(link->welcome()->detail, 4u);
     EXPECT_EQ(link->welcome()->key, 0u);
   }
-  // Nor has who knows the name of another's session: the node says no more of it than that.
+  // Nor has a client that knows the token of another's session: the node reveals no more about it.
   const auto stolen = scene.world.first_token();
   for (const auto way : {wire::LinkWay::send, wire::LinkWay::reads, wire::LinkWay::writes}) {
     wire::LinkProvenHello hello{link_hello(way, LinkWorld::kRings, stolen), 12345};
@@ -90,7 +90,7 @@ TEST(LinkSecrets, APeerThatSendsNoProofIsGoneInTime) {
   EXPECT_EQ(scene.serve(), "");
 }
 
-// Whatever comes in place of a proof: a part of one, more than one, another's message, nothing.
+// Messages in place of a proof: a part of one, more than one, another message, nothing.
 TEST(LinkSecrets, NonsenseIsRefused) {
   SecretScene scene;
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{1}, sizeof(wire::LinkProof) - 1,
@@ -101,14 +101,14 @@ TEST(LinkSecrets, NonsenseIsRefused) {
         base::bytes_of(SecretScene::proof_of(*peer, "client", SecretScene::right_secret())));
     said.resize(bytes, 'x');
     peer->link->send(said, std::nullopt);
-    // Wrong proofs are answered ever later.
+    // Answers to wrong proofs are delayed more and more.
     const auto answer = scene.answer(*peer, 4500);
     EXPECT_TRUE(!answer || (answer->code != 0 && answer->token == wire::LinkToken{})) << bytes;
   }
   auto peer = scene.ask_challenge();
   ASSERT_TRUE(peer);
   const auto good = SecretScene::proof_of(*peer, "client", SecretScene::right_secret());
-  // What the node says itself is no proof.
+  // The node's own message is not a proof.
   peer->link->send(std::string(base::bytes_of(peer->challenge)), std::nullopt);
   peer->link->send(std::string(base::bytes_of(good)), std::nullopt);
   const auto answer = scene.answer(*peer, 4500);
@@ -118,7 +118,8 @@ TEST(LinkSecrets, NonsenseIsRefused) {
   EXPECT_EQ(scene.serve(), "");
 }
 
-// From one place come more than may be pending of it; those of others come as before.
+// One address sends more than may be pending of it; peers of other addresses are accepted as
+// before.
 TEST(LinkSecrets, OnePlaceHoldsABoundedPartOfThePendingPeers) {
   SecretScene scene;
   const offload::AuthenticationCounts& counts = *scene.world.clients().authentication_counts();
@@ -134,13 +135,13 @@ TEST(LinkSecrets, OnePlaceHoldsABoundedPartOfThePendingPeers) {
   EXPECT_EQ(counts.pending, pending);
   EXPECT_EQ(counts.limited, links.size() - pending);
   EXPECT_EQ(scene.serve(), "");
-  // Another client comes during the flood, and has its session at once.
+  // Another client connects during the flood, and has its session immediately.
   scene.world.part();
   const std::uint64_t before = scene.world.world().now_ns();
   EXPECT_EQ(scene.world.connect(), "");
   EXPECT_LT(scene.world.world().now_ns() - before, 100'000'000u);
   EXPECT_EQ(scene.serve(), "");
-  // And those that say nothing are gone in five seconds.
+  // Silent peers are gone within five seconds.
   EXPECT_TRUE(scene.wait([&] { return counts.pending == 0; }, 5100));
   EXPECT_EQ(counts.timed_out, pending);
   EXPECT_TRUE(scene.ask_challenge());
@@ -162,7 +163,7 @@ TEST(LinkSecrets, WrongProofsOfOnePlaceAreAnsweredEverLater) {
     before = took;
   }
   EXPECT_EQ(scene.world.clients().authentication_counts()->wrong, 4u);
-  // It holds fewer now, and a right proof of it is still taken, at once.
+  // It may hold fewer now, and its right proof is still accepted, without delay.
   std::vector<SecretScene::Challenged> peers;
   while (auto peer = scene.ask_challenge()) peers.push_back(std::move(*peer));
   EXPECT_EQ(peers.size(), offload::PeerSources::kSuspectPendingMax);
@@ -173,7 +174,7 @@ TEST(LinkSecrets, WrongProofsOfOnePlaceAreAnsweredEverLater) {
   EXPECT_EQ(scene.serve(), "") << "what one place did is nothing to another";
 }
 
-// Who tries marks in place of proofs is slowed and counted as well.
+// Wrong signatures of hellos are delayed and counted, too.
 TEST(LinkSecrets, WrongMarksCountAsWrongProofs) {
   SecretScene scene;
   auto session = scene.other_session();
@@ -192,7 +193,7 @@ TEST(LinkSecrets, WrongMarksCountAsWrongProofs) {
     EXPECT_GE(scene.world.world().now_ns() - begin, offload::PeerSources::kDelayNs << i);
     EXPECT_EQ(counts.wrong, i + 1);
   }
-  // The place is suspect now, and a right mark of it is good all the same, at once.
+  // The address is suspect now, and its right signature is accepted all the same, without delay.
   const auto link = scene.dial_as(*session, wire::LinkWay::send);
   EXPECT_TRUE(link && link->accepted() && scene.answers(*link));
   std::vector<SecretScene::Challenged> peers;
@@ -201,7 +202,7 @@ TEST(LinkSecrets, WrongMarksCountAsWrongProofs) {
   EXPECT_EQ(scene.serve(), "");
 }
 
-// A client waits until the node has room for it, as long as it waits for anything.
+// A client retries until the node has room for it, within its timeout.
 TEST(LinkSecrets, AClientThatIsOneTooManyOfItsPlaceTriesAgain) {
   SecretScene scene;
   const auto place = scene.world.world().add_endpoint("c");  // where the client is, too
@@ -221,7 +222,8 @@ TEST(LinkSecrets, AClientThatIsOneTooManyOfItsPlaceTriesAgain) {
   EXPECT_EQ(scene.serve(), "");
 }
 
-/// Places that ask for challenges all the time, more than a node has room for, and prove nothing.
+/// Addresses that ask for challenges all the time, more than a node has room for, and prove
+/// nothing.
 class Flood {
  public:
   Flood(SecretScene& scene, std::size_t places) : scene_(scene) {
@@ -238,7 +240,7 @@ class Flood {
   static constexpr std::uint64_t kEachNs = 200'000;
   static constexpr std::size_t kLinksMax = 2 * LinkAuthenticator::kPendingMax;
 
-  // Those that it lets go are the oldest, which the node has pushed out by then.
+  // It drops the oldest, which the node has evicted by then.
   void go_on() {
     for (const auto& place : places_) {
       links_.push_back(std::make_unique<HostileLink>(
@@ -287,7 +289,7 @@ TEST(LinkSecrets, OfNamesThatAreTakenOutEnd) {
   EXPECT_FALSE(scene.world.write_secrets("other read abc")) << "what is wrong changes nothing";
 }
 
-// A pair that has failed is no way around it, whether the node has seen that already or not.
+// Sessions of removed names end even if their pair has failed, whether that was detected or not.
 TEST(LinkSecrets, OfNamesThatAreTakenOutEndWithoutAPairToo) {
   SecretScene scene;
   std::vector<std::unique_ptr<HostileLink>> links;
@@ -299,7 +301,7 @@ TEST(LinkSecrets, OfNamesThatAreTakenOutEndWithoutAPairToo) {
   }
   links.pop_back();
   ASSERT_TRUE(scene.wait([&] { return scene.counts().lost == 1; }));
-  links.pop_back();  // the node hears of it, and looks at its sessions only later
+  links.pop_back();  // the node gets the close, and checks its sessions later
   scene.world.world().run_for(200'000);
   ASSERT_EQ(scene.counts().lost, 1u);
   ASSERT_TRUE(scene.world.write_secrets(LinkWorld::kSecretLine));
@@ -321,7 +323,7 @@ TEST(LinkSecrets, OfNamesThatHaveAnotherSecretEnd) {
   EXPECT_EQ(scene.serve(), "") << "that of the other name is as before";
 }
 
-// Whoever audits the node sees who was turned away, and for what, and who was ended.
+// The audit log has each refused peer with its reason, and each ended session.
 TEST(LinkSecrets, RefusedHellosAndEndedSessionsAreInTheAuditLog) {
   SecretScene scene;
   offload::AuditLog& audit = scene.world.node().services().audit;
@@ -370,7 +372,7 @@ TEST(LinkSecrets, NobodyComesBackToASessionOfAnotherRole) {
   ASSERT_TRUE(scene.wait([&] { return scene.counts().lost == 1; }));
   ASSERT_TRUE(scene.world.write_secrets(std::string(LinkWorld::kSecretLine) + "\nother write " +
                                         LinkWorld::kOtherSecret));
-  const auto back = scene.dial_as(*session, wire::LinkWay::send);  // before the node looks again
+  const auto back = scene.dial_as(*session, wire::LinkWay::send);  // before the node checks again
   ASSERT_TRUE(back && back->welcome() != nullptr);
   EXPECT_EQ(back->welcome()->code, static_cast<std::uint32_t>(Code::not_found));
   EXPECT_EQ(scene.counts().resumed, 0u);
@@ -380,7 +382,7 @@ TEST(LinkSecrets, NobodyComesBackToASessionOfAnotherRole) {
 
 TEST(LinkSecrets, ANodeThatKnowsNoneIsNotBelieved) {
   LinkWorldOptions options = HostileScene::calm();
-  options.client_has_secret = true;  // of a node that asks nobody
+  options.client_has_secret = true;  // of a node without authentication
   LinkWorld world(3, options);
   EXPECT_EQ(world.connect(), "cannot connect: " + message({Code::not_permitted, 0, 6}));
 }
@@ -393,7 +395,7 @@ TEST(LinkSecrets, WhoHasNoneIsToldSo) {
   EXPECT_EQ(world.connect(), "cannot connect: " + message({Code::not_permitted, 0, 4}));
 }
 
-// As fabric_seeds_test has it: whatever becomes of the pairs, each of which is asked for anew.
+// As in fabric_seeds_test: no request is lost or run twice, though each new pair needs a proof.
 TEST(LinkSecretSeeds, EverythingIsDoneOnceWhateverBecomesOfThePairs) {
   const std::uint64_t first = base::seed_from_environment(2000);
   LinkReached reached;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what a node says to a client that has a secret, before there is a session:
-// welcomes, challenges, what came of a proof. Whatever it is, the client says nothing but proofs of
-// challenges, it ends in time, and it believes a node only if that has signed what was said by the
-// same secret.
+// Arbitrary bytes from a node to a client that has a secret, before there is a session: welcomes,
+// challenges, results of a proof. The client sends nothing but proofs of challenges, ends in time,
+// and accepts a node only if it has signed this exchange with the same secret.
 //
-// Input: for each connection what the node says in its turn, and what is changed of that.
+// Input: for each connection the node's messages in order, and the changes of them.
 #include <algorithm>
 #include <cstring>
 #include <deque>
@@ -32,7 +31,7 @@ using base::want;
 constexpr std::uint64_t kTimeoutNs = 200'000'000;
 constexpr std::uint64_t kNodeId = 5;
 
-/// Changes some of what is right. Returns whether anything did.
+/// Changes some of a correct message. Returns whether anything changed.
 bool change(FuzzInput& input, std::string& said) {
   const std::string before = said;
   for (std::uint64_t changes = input.below(4); changes != 0; --changes) {
@@ -50,7 +49,7 @@ template <class T>
 std::string text_of(const T& message) {
   return std::string(base::bytes_of(message));
 }
-/// What a message of the node's is taken for.
+/// The client's interpretation of a node's message.
 template <class T>
 std::optional<T> read_as(const std::string& said, wire::ProofStep step) {
   T message{};
@@ -61,13 +60,13 @@ std::optional<T> read_as(const std::string& said, wire::ProofStep step) {
   return good ? std::optional(message) : std::nullopt;
 }
 
-/// One connection of the client's, as the node has it.
+/// One connection of the client, at the node.
 struct Pair {
   std::unique_ptr<fabric::QueuePair> pair;
-  std::deque<std::string> said;  // in this order; the fabric reads it
+  std::deque<std::string> said;  // in order; the fabric reads it
   std::byte heard[256] = {};
   std::optional<wire::LinkProof> proof;
-  bool as_it_should = true;  // all that the node said
+  bool as_it_should = true;  // all messages of the node
 };
 
 class FuzzedNode {
@@ -85,7 +84,7 @@ class FuzzedNode {
   FuzzedNode(const FuzzedNode&) = delete;
   FuzzedNode& operator=(const FuzzedNode&) = delete;
 
-  /// What the client makes of it must follow from what was said.
+  /// Checks that the client's result follows from the messages.
   void check(const Result<ProvenSession>& result) {
     const Pair* const last = pairs_.empty() ? nullptr : pairs_.back().get();
     if (!result) {
@@ -164,10 +163,10 @@ class FuzzedNode {
     challenge.node_id = kNodeId;
     input_.fill(std::as_writable_bytes(std::span(challenge.nonce)).first(input_.below(33)));
     say(pair, text_of(challenge));
-    if (input_.below(8) == 7) say_anything(pair);  // before it has heard anything
+    if (input_.below(8) == 7) say_anything(pair);  // before anything arrived
   }
 
-  // The client says this one thing.
+  // Handles the client's only message.
   void take(Pair& pair, std::size_t bytes) {
     want(!pair.proof, "the client says more than a proof");
     wire::LinkProof proof{};
@@ -199,7 +198,7 @@ class FuzzedNode {
       pair.as_it_should = false;
     }
     proven.digest = crypto::node_digest(secret, challenge, *pair.proof, proven).value();
-    if (input_.below(16) == 15) proven.digest = pair.proof->digest;  // sent back
+    if (input_.below(16) == 15) proven.digest = pair.proof->digest;  // a reflected digest
     if (proven.digest == pair.proof->digest) pair.as_it_should = false;
     say(pair, text_of(proven));
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients that a node over RoCEv2 refuses for it has too many: each is told so, tries again for as
-// long as it may, and its error is the node's reason; and one that is not there at all. A node and
-// its clients in one thread and a time of their own.
+// Clients that a node over RoCEv2 refuses because it has too many. Each gets the refusal, retries
+// until its timeout, and reports the node's reason. And a client at a spoofed address. A node and
+// its clients in one thread and simulated time.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -72,14 +72,14 @@ class RefusedClient : public testing::Test {
   }
 
   fabric::roce::PacketNetwork network_{1};
-  std::uint64_t room_at_ns_ = 0;  // then there is; 0: never
+  std::uint64_t room_at_ns_ = 0;  // when there is room; 0: never
   offload::SchedulerFixture serving_;
   std::unique_ptr<offload::FabricClients> clients_;
 };
 
 TEST_F(RefusedClient, IsToldWhyHoweverManyAre) {
   const auto from = endpoint(3);
-  std::vector<std::unique_ptr<HostileLink>> links;  // the first of which listen for long
+  std::vector<std::unique_ptr<HostileLink>> links;  // the first ones receive for long
   for (int i = 0; i < 1500; ++i) {
     if (i >= 100) links.pop_back();
     links.push_back(std::make_unique<HostileLink>(*from, 1'000'000, HostileLink::Room{1, 64}));
@@ -96,8 +96,8 @@ TEST_F(RefusedClient, IsToldWhyHoweverManyAre) {
   EXPECT_EQ(clients_->counts().refused, 1500u);
 }
 
-// A good request in the name of a machine that is not there: the session that it makes is not
-// heard of again, and what goes to that machine is three messages of the request's own length.
+// A valid request with a spoofed source address: the session that it makes is never confirmed, and
+// the spoofed address gets three messages of the request's own length.
 TEST_F(RefusedClient, ThatIsNotThereGetsThreeMessages) {
   make_room();
   const PortAddress from{IpAddress::v4(10, 0, 0, 9), 4791};
@@ -121,7 +121,7 @@ TEST_F(RefusedClient, ThatIsNotThereGetsThreeMessages) {
   network_.inject(from, to, ib);
   for (int i = 0; i < 3'000; ++i) {
     network_.advance(10 * kRefusedMs);
-    for (int turns = 0; turns < 40; ++turns) turn();  // the clock is looked at seldom
+    for (int turns = 0; turns < 40; ++turns) turn();  // the clock is read seldom
   }
   EXPECT_GE(bytes, ib.size());
   EXPECT_LE(bytes, 3 * ib.size());
@@ -136,7 +136,7 @@ TEST_F(RefusedClient, ComesInWhenThereIsRoom) {
   EXPECT_LT(network_.now_ns(), room_at_ns_ + 200 * kRefusedMs);
 }
 
-// A node cannot give it other rings than it says it has, so it asks again with smaller ones.
+// A node must give the rings of the hello, so the client retries with smaller ones.
 TEST_F(RefusedClient, ComesInWithSmallerRingsWhereMemoryIsShort) {
   const wire::ConnectionLayout smaller{128, 256, wire::kResponseRingsMax};
   // One address has half of it.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a client of datagrams, and the node's reader of them, with nothing between that loses
-// or changes any but the test.
+// For tests: a client of datagrams, and the node's reader of them. Between them only the test drops
+// or changes datagrams.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ namespace espalier::offload {
 inline constexpr DatagramSource kHere{fabric::roce::IpAddress::v4(10, 0, 0, 1), 5000};
 inline constexpr DatagramSource kElsewhere{fabric::roce::IpAddress::v4(10, 0, 0, 2), 5000};
 
-/// A node with a map, its reader, and what that has sent.
+/// A node with a map, its datagram reader, and the datagrams that it has sent.
 class DatagramNode {
  public:
   struct Sent {
@@ -34,7 +34,7 @@ class DatagramNode {
         putter_(node.connect(kLongRequests)),
         reads(node.services(), sessions, 0) {}
 
-  /// Takes one, and returns what is sent then.
+  /// Passes one datagram to the reader, and returns what it sends then.
   std::vector<Sent> take(std::string_view bytes, const DatagramSource& from) {
     now_ns += pace_ns;
     reads.take(std::as_bytes(std::span(bytes)), from, now_ns);
@@ -68,7 +68,7 @@ class DatagramNode {
 /// One session, as its client knows it.
 class DatagramClient {
  public:
-  /// `user`: whose sessions share a rate.
+  /// `user`: sessions of one user share a rate limit.
   explicit DatagramClient(DatagramNode& node, Access access = Access::everything(),
                           std::uint32_t user = 1)
       : node_(node), connection_(node.node.connect(kSmallRings, user)) {
@@ -115,7 +115,7 @@ class DatagramClient {
     return made(wire::DatagramKind::get, ++number, item, node_.node.map(), hint);
   }
 
-  /// What was sent, if it is one reply of this session to that address, with a right tag.
+  /// The reply in `sent`, if it is one reply of this session to that address, with a valid tag.
   [[nodiscard]] std::optional<wire::TakenReply> reply_in(
       const std::vector<DatagramNode::Sent>& sent, const DatagramSource& to) {
     if (sent.size() != 1 || sent.front().to != to) return {};
@@ -125,7 +125,7 @@ class DatagramClient {
     if (!reply || reply->header.session != session) return {};
     return crypto::is_signed_reply(key, bytes) ? reply : std::nullopt;
   }
-  /// Proves an address. Returns whether the node says so.
+  /// Proves an address. Returns whether the node confirms it.
   bool prove(const DatagramSource& from) {
     const auto challenge = reply_in(node_.take(hello(), from), from);
     if (!challenge) return false;
@@ -133,7 +133,7 @@ class DatagramClient {
     const auto proved = reply_in(node_.take(proof(said), from), from);
     return proved && proved->header.kind == static_cast<std::uint8_t>(wire::DatagramKind::proved);
   }
-  /// The status of a get's answer; invalid: there is none.
+  /// The status in the answer to a get; invalid: no answer.
   wire::DatagramStatus ask(std::string_view bytes, const DatagramSource& from) {
     const auto reply = reply_in(node_.take(bytes, from), from);
     if (!reply) return wire::DatagramStatus::invalid;
@@ -156,8 +156,8 @@ class DatagramClient {
   std::string last_;
 };
 
-/// Reads come from addresses that were never proved, or are not any more. Returns what is wrong;
-/// empty: nothing.
+/// Sends reads from addresses that were never proved, or are not proved any more. Returns what is
+/// wrong; empty: nothing.
 inline std::string reads_from_unproved_addresses() {
   DatagramNode node;
   node.put("a", "1");

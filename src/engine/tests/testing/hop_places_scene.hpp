@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a scheduler whose places are taken by requests that keep them, and what comes over
-// other nodes meanwhile.
+// For tests: a scheduler whose places are all taken by requests that keep them, and requests
+// through other nodes meanwhile.
 //
 // Thread: one at a time, and one scene at a time.
 #pragma once
@@ -23,7 +23,7 @@ class HopPlacesScene {
   HopPlacesScene(const HopPlacesScene&) = delete;
   HopPlacesScene& operator=(const HopPlacesScene&) = delete;
 
-  /// Returns what went wrong; empty: nothing did.
+  /// Returns what went wrong; empty: nothing.
   std::string run() {
     for (int i = 0; i < 4; ++i) post(serving_.connect(kRings, 2), kHold, 0, 200);
     serving_.turns(kTurns);

@@ -16,7 +16,7 @@ namespace espalier::offload {
 
 using Items = std::vector<std::pair<std::string, std::string>>;
 
-/// Keys and values; expects nothing behind them.
+/// Keys and values; expects nothing after them.
 inline Items items_of(std::string_view payload) {
   Items items;
   PayloadReader reader(payload);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a link to a peer that does what the test says.
+// For tests: a scripted link to a peer.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace espalier::offload {
 
-/// A link that ends what it is told to end, in whatever way.
+/// A link that completes posts as the test requests.
 class ManualLink final : public channel::PeerLink {
  public:
   struct Taken {
@@ -24,7 +24,7 @@ class ManualLink final : public channel::PeerLink {
     std::string called;  // the payload of a call
     channel::PeerAnswer* answer;
     std::uint8_t hops = 0;  // of a call
-    bool behind = false;    // it belongs with the one before it
+    bool behind = false;    // it depends on the one before it
   };
 
   explicit ManualLink(std::function<void()> wake_thread) : wake(std::move(wake_thread)) {}
@@ -48,7 +48,7 @@ class ManualLink final : public channel::PeerLink {
     for (const PeerEnd& how : std::exchange(to_end, {})) {
       const Taken taken = std::move(in_flight.front());
       in_flight.pop_front();
-      // What is read is the address from which it comes.
+      // A READ returns the address that it reads.
       const bool reads = taken.request.opcode == fabric::Opcode::read;
       if (reads && how.how == fabric::PostEnd::done) {
         std::memcpy(taken.request.local, &taken.request.remote, sizeof taken.request.remote);
@@ -72,7 +72,7 @@ class ManualLink final : public channel::PeerLink {
   std::uint64_t sleep_ns = std::numeric_limits<std::uint64_t>::max();
   std::deque<Taken> in_flight;
   std::vector<PeerEnd> to_end;
-  std::vector<std::uint64_t> order;  // of the addresses that were posted
+  std::vector<std::uint64_t> order;  // posted addresses
   int unrung = 0;
   int doorbells = 0;
 

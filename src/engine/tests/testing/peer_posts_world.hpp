@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: requests of several clients that post to two peers, over links that have room now and
-// then, end posts in whatever way, and clients that go. What happens is drawn from a seed.
+// For tests: requests of several clients that post to two peers, over links that lack room at times
+// and complete posts in any way, and clients that disconnect. A seed decides what happens.
 //
 // Thread: one at a time, and one world at a time.
 #pragma once
@@ -42,7 +42,7 @@ class PeerPostsWorld {
   PeerPostsWorld(const PeerPostsWorld&) = delete;
   PeerPostsWorld& operator=(const PeerPostsWorld&) = delete;
 
-  /// Returns what went wrong; empty: nothing did.
+  /// Returns what went wrong; empty: nothing.
   std::string run() {
     for (int turn = 0; turn < 400 && wrong_.empty(); ++turn) {
       for (SchedulerClient*& client : clients_) {
@@ -69,7 +69,7 @@ class PeerPostsWorld {
 
  private:
   static constexpr std::size_t kPeers = 2;
-  static constexpr std::uint64_t kApart = 100;  // addresses of two requests
+  static constexpr std::uint64_t kApart = 100;  // between addresses of two requests
   static constexpr std::uint32_t kReadsMax = 5;
 
   struct State {
@@ -77,7 +77,7 @@ class PeerPostsWorld {
   };
 
   // Reads from the first peer as often as the argument says, and writes once to the second. The
-  // answer is a letter for each end, or '!' where what is to have been read is not there.
+  // answer is a letter for each completion, or '!' if the data of a READ is missing.
   static Next step(Call& call) {
     State& state = call.state<State>();
     const std::uint64_t address = call.map_number() * kApart;
@@ -121,7 +121,7 @@ class PeerPostsWorld {
     serving_->disconnect(*client);
     client = &serving_->connect();
   }
-  // Of a link no post overtakes another.
+  // Posts of one link complete in order.
   void end_one(ManualLink& link) {
     const std::size_t peer = &link == links_[0] ? 0 : 1;
     constexpr std::array kOthers{fabric::PostEnd::refused, fabric::PostEnd::unknown,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scheduler over a store of its own, turned by hand: no sockets, and no threads but the helper.
+// A scheduler over a store of its own, run turn by turn: no sockets, and no threads but the helper.
 //
 // Thread: one at a time.
 #pragma once
@@ -31,7 +31,7 @@
 
 namespace espalier::offload {
 
-// What tests of the engine say all the time.
+// Names that tests of the engine use all the time.
 using rings::bytes_of;
 using rings::message_of;
 using rings::request_of;
@@ -40,7 +40,7 @@ using rings::Response;
 inline constexpr wire::ConnectionLayout kSmallRings{64, 64, 1};
 inline constexpr wire::ConnectionLayout kLongRequests{1024, 64, 1};
 
-/// Of both, since tests seldom care whose an option is.
+/// Options of both, since tests seldom care which one has an option.
 struct FixtureOptions : SchedulerOptions, ClientTableOptions {
   HelperOptions helpers{};
   void (*make_part)(TypedSlots<NodePart>& parts) = nullptr;  ///< of the own offloads' kind
@@ -91,7 +91,7 @@ class SchedulerFixture {
   SchedulerFixture(const SchedulerFixture&) = delete;
   SchedulerFixture& operator=(const SchedulerFixture&) = delete;
 
-  /// `user`: whose doorbells and whose account it has.
+  /// `user`: the owner of its doorbell, and of its account.
   Client& connect(const wire::ConnectionLayout& layout = kSmallRings, std::uint32_t user = 1) {
     auto connection = must(Connection::create(layout, services_.budget));
     const auto doorbell = must(doorbells_.open(user));
@@ -112,7 +112,7 @@ class SchedulerFixture {
     client->doorbells = std::move(page);
     client->rings = std::make_unique<rings::RingClient>(memory.at(0), layout, word);
     memories_.push_back(std::move(memory));
-    // An ended connection's address may come again.
+    // A new connection may get the address of an ended one.
     auto& place = clients_[connection.get()];
     if (place) gone_.push_back(std::move(place));
     place = std::move(client);
@@ -121,18 +121,19 @@ class SchedulerFixture {
   }
   void disconnect(Client& client) { scheduler_->remove(*client.connection); }
 
-  /// One turn, and then what the owner of a scheduler does about those who broke the protocol.
+  /// Runs one turn, and then removes connections that broke the protocol, as a scheduler's owner
+  /// does.
   bool turn() {
     const bool moved = scheduler_->turn();
     for (Connection* connection : std::exchange(broken_now_, {})) scheduler_->remove(*connection);
-    // The helper may need the core; but a busy machine would take it for long each time.
+    // The helper may need the core; but on a busy machine each yield takes long.
     if (!moved && ++quiet_turns_ % 64 == 0) std::this_thread::yield();
     return moved;
   }
   void turns(int count) {
     for (; count != 0; --count) turn();
   }
-  /// Turns until a response comes. One of kind invalid says that none came.
+  /// Runs turns until a response arrives. One of kind invalid: none arrived.
   Response wait(Client& client, std::uint32_t ring = 0) {
     for (Timeout timeout; !timeout.passed();) {
       if (auto response = client->receive(ring)) return std::move(*response);
@@ -141,7 +142,7 @@ class SchedulerFixture {
     }
     return {};
   }
-  /// Sends one request and turns until its last answer has come; items go into its payload.
+  /// Sends one request and runs turns until its last answer has arrived; items go into its payload.
   Response call(Client& client, const wire::RequestHeader& header, std::string_view key = {},
                 std::string_view payload = {}) {
     return call(client, message_of(header, key, payload));
@@ -161,11 +162,11 @@ class SchedulerFixture {
       items += response.payload;
     }
   }
-  /// Whether everything that was in flight has come to its end.
+  /// Whether everything in flight has ended.
   bool run_until_idle() {
     return run_until([this] { return scheduler_->idle(); });
   }
-  /// Turns until this holds. False: it never did.
+  /// Runs turns until `condition` holds. False: it never did.
   template <class Condition>
   bool run_until(const Condition& condition) {
     for (Timeout timeout; !condition() && !timeout.passed();) turn();
@@ -180,7 +181,7 @@ class SchedulerFixture {
   [[nodiscard]] catalog::Catalog& catalog() { return store_.catalog; }
   [[nodiscard]] tree::StoreCore& store() { return store_; }
   [[nodiscard]] tree::MapCore& core() { return **catalog().open<tree::MapCore>("m"); }
-  /// How often a connection was told to have broken the protocol.
+  /// How many connections were reported for breaking the protocol.
   [[nodiscard]] int broken() const { return broken_; }
   [[nodiscard]] std::vector<std::string> audit() const { return tree::audit_store(store_); }
 
@@ -189,7 +190,7 @@ class SchedulerFixture {
     if (options.make_parts) options.make_parts(services_.parts);
     return std::make_unique<Scheduler>(services_, client_table_, options);
   }
-  /// Whether what is waited for will not come any more: a helper may wait long for a processor.
+  /// Whether to give up waiting: a helper may wait long for a processor.
   class Timeout {
    public:
     bool passed() { return ++turns_ % 1024 == 0 && watch_.elapsed_ns() > kTimeoutNs; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What requests to a node about embedding tables have in common: the words of a refusal are kept.
+// Shared by requests to a node about embedding tables: they keep the words of an error.
 //
 // Thread: any.
 #pragma once
@@ -21,7 +21,7 @@ std::string_view bytes_of_words(std::span<const T> words) {
   return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
 }
 
-/// What a request says of bags that are whole and follow each other. Points into what is asked.
+/// A request for whole, consecutive bags. Points into `work`.
 [[nodiscard]] inline embedding_calls::Reduce reduce_request(const embedding::ReductionWork& work) {
   const auto count = [](std::size_t size) { return static_cast<std::uint32_t>(size); };
   embedding_calls::Reduce asked;
@@ -38,18 +38,18 @@ std::string_view bytes_of_words(std::span<const T> words) {
   return asked;
 }
 
-/// What a node answered, of which a reply was read.
+/// The answer of a node with a reply that was parsed.
 template <class Reply>
 struct NodeReply {
   channel::Answer answer;
 
-  /// Points into the answer, as it lies now.
+  /// Points into the answer at its current place.
   [[nodiscard]] Reply get() const {
     return *wire::read_reply<Reply>(answer.reply.header, answer.reply.payload);
   }
 };
 
-/// Asks the node of an object for something, and keeps the words of a refusal.
+/// Sends a request to the node of an object, and keeps the words of an error.
 template <class Object, class Request>
 TableResult<NodeReply<typename Request::Reply>> ask_node(channel::Channel& channel,
                                                          const Object& object,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node answers to one_sided_embedding, as a client reads it.
+// The answer of a node to one_sided_embedding, as its client parses it.
 //
 // Thread: any.
 #pragma once
@@ -15,11 +15,11 @@
 namespace espalier::client {
 
 struct EmbeddingOpening {
-  /// Reads the fields; those of kinds that are not known are skipped. Errors: corrupt (detail 1: a
-  /// field is cut or missing).
+  /// Parses the fields; skips those of unknown kinds. Errors: corrupt (detail 1: a field is cut or
+  /// missing).
   static Result<EmbeddingOpening> read(std::string_view payload);
-  /// Where this table lies. Errors: corrupt (2: another table, or of another shape, or there is no
-  /// lease; 3: its header cannot lie there).
+  /// The location of this table. Errors: corrupt (2: another table, or of another shape, or there
+  /// is no lease; 3: its header cannot lie there).
   [[nodiscard]] Result<place::EmbeddingTarget> target_of(std::uint32_t table_id,
                                                          const EmbeddingOptions& options) const;
 

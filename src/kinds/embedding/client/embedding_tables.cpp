@@ -22,20 +22,20 @@ using embedding::ReductionWork;
 
 static_assert(EmbeddingTable::kAppendBytesMax == embedding::kAppendBytesMax);
 
-/// Of ids, offsets and weights in one request to a node, if it has several bags.
+/// Limit on ids, offsets and weights of one request to a node, if it has several bags.
 constexpr std::size_t kRequestBytes = std::size_t{1} << 20;
-/// Of one bag: what a message has room for beside its vector and header.
+/// Limit on one bag: what fits a message beside its vector and header.
 constexpr std::size_t kBagBytesMax = wire::kMessageBytesMax - (std::size_t{64} << 10);
 
 std::unexpected<TableError> refused(Code code, std::uint32_t detail, std::string words) {
   return std::unexpected(TableError(Error{code, 0, detail}, std::move(words)));
 }
 
-/// Makes or opens a table; `take(opened)` makes what is returned of it.
+/// Makes or opens a table; returns what `take(opened)` makes of it.
 template <class Request, class Take>
 auto reach_embedding(const std::shared_ptr<channel::Channel>& channel, const Request& request,
                      const Take& take) {
-  // Of this process, before it is looked up: a rename that comes between makes it an old one.
+  // For this process, before the look-up: a rename in between makes the table outdated.
   const catalog::Catalog* const own = channel->own_objects();
   const std::uint32_t since = own != nullptr ? own->renames() : 0;
   return channel::reach<embedding::EmbeddingTable>(
@@ -61,13 +61,13 @@ Result<std::shared_ptr<EmbeddingTableImpl>> embedding_handle(
 Code code_of(const Error& error) { return error.code; }
 Code code_of(const TableError& error) { return error.error.code; }
 
-/// Whether a table of this process is there, under the name by which it was opened.
+/// Whether a table of this process still exists under the name by which it was opened.
 bool is_there(const OpenedEmbedding& at) {
   const embedding::EmbeddingTable& table = *at.object.own();
   return !table.dropped() && table.has_name(at.named());
 }
 
-/// Asks for something, and keeps the words of a refusal.
+/// Sends a request, and keeps the words of an error.
 template <class Request>
 TableResult<typename Request::Reply> ask_in_words(channel::Channel& channel,
                                                   const EmbeddingTableImpl::Object& object,
@@ -103,7 +103,7 @@ EmbeddingTableImpl::EmbeddingTableImpl(std::shared_ptr<channel::Channel> channel
       now_(std::move(opened)),
       alone_(sessions_that_read(*channel_)) {}
 
-// It comes to an end: each round is by a later rename than the one before.
+// Terminates: each round is by a later rename than the one before.
 template <class Act>
 auto EmbeddingTableImpl::follow(const Act& act)
     -> decltype(act(std::declval<const OpenedEmbedding&>())) {
@@ -117,11 +117,11 @@ auto EmbeddingTableImpl::follow(const Act& act)
   }
 }
 
-// A table that has gone by a rename left its name to whichever has it next. One that was dropped
-// did not: a table that is made under its name is another matter, and no handle leads there.
+// A table that was renamed has left its name to the next holder. One that was dropped has not: a
+// new table of that name is unrelated, and no handle leads there.
 bool EmbeddingTableImpl::has_gone_by_rename(const OpenedEmbedding& before) {
   const auto found = before.object.ask(embedding_calls::Info{before.object.number(), 0});
-  return found || found.error().code == Code::not_permitted;  // its name now is for other roles
+  return found || found.error().code == Code::not_permitted;  // its present name is for other roles
 }
 
 Result<bool> EmbeddingTableImpl::open_again(const OpenedEmbedding& before) {
@@ -137,7 +137,7 @@ Result<bool> EmbeddingTableImpl::open_again(const OpenedEmbedding& before) {
     return std::unexpected(opened.error());
   }
   if (opened->object.node() != before.object.node()) return false;
-  // Asked together with a table that was renamed since, the same one must say that it is known.
+  // If another table of the same request was renamed, this one is reopened with the newer count.
   const bool is_same = opened->object.number() == before.object.number();
   const bool renamed = opened->since > before.since;
   const bool is_news = renamed && (is_same || rename > before.since || has_gone_by_rename(before));
@@ -151,7 +151,7 @@ Result<bool> EmbeddingTableImpl::open_again(const OpenedEmbedding& before) {
   return true;
 }
 
-// As the table has them: what a node is sent is what it stores.
+// In the table's format: a node stores what it is sent.
 TableResult<std::string> EmbeddingTableImpl::stored(const OpenedEmbedding& at,
                                                     std::span<const float> values) const {
   if (values.empty() || values.size() % options.dimension != 0) {
@@ -210,7 +210,7 @@ TableResult<void> EmbeddingTableImpl::reduce(const ReductionWork& work, std::spa
   return follow([&](const OpenedEmbedding& at) { return reduce_at(at, work, results); });
 }
 
-// All of one table: where another one is given the name meanwhile, all is asked of that.
+// Reduces all of one table: if another one gets the name meanwhile, all is repeated on that.
 TableResult<void> EmbeddingTableImpl::reduce_at(const OpenedEmbedding& at,
                                                 const ReductionWork& work,
                                                 std::span<float> results) {
@@ -223,7 +223,7 @@ TableResult<void> EmbeddingTableImpl::reduce_at(const OpenedEmbedding& at,
   return std::unexpected(embedding::error_of(reduced.error()));
 }
 
-// Renumbered ids mean rows to the node alone.
+// Only the node can resolve renumbered ids.
 TableResult<void> EmbeddingTableImpl::reduce_far(const OpenedEmbedding& at,
                                                  const ReductionWork& work,
                                                  std::span<float> results) {
@@ -341,7 +341,7 @@ TableResult<std::uint32_t> EmbeddingTableImpl::renumber(std::span<std::uint32_t>
   return *grouping;
 }
 
-// Ids stay as they are where it is refused.
+// Ids are unchanged after an error.
 TableResult<std::uint32_t> EmbeddingTableImpl::renumber_some(const OpenedEmbedding& at,
                                                              std::span<std::uint32_t> ids) {
   if (embedding::EmbeddingTable* const table = at.object.own()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind EmbeddingTable: one object, reached by a channel. A table of this process is
-// reduced where it lies; of a node bags are asked for in as many requests as they take.
+// Implementation behind EmbeddingTable: one object, reached by a channel. A table of this process
+// is reduced in place; bags of a node's table are requested in as many messages as they take.
 //
 // Thread: any.
 #pragma once
@@ -28,7 +28,7 @@ namespace espalier::client {
 class EmbeddingTableImpl;
 class RemoteSessions;
 
-/// A table as it was opened.
+/// A table with the state at its opening.
 struct OpenedEmbedding {
   using Object = channel::Reached<embedding::EmbeddingTable>;
 
@@ -37,11 +37,11 @@ struct OpenedEmbedding {
   std::uint32_t row_bytes;
   std::uint32_t since;  ///< it had the name after so many renames
 
-  /// What requests say of that.
+  /// The value of `named` in requests.
   [[nodiscard]] std::uint32_t named() const;
 };
 
-/// What is asked of one table of several.
+/// The work on one of several tables.
 struct TablePart {
   EmbeddingTableImpl* table;
   const OpenedEmbedding* at;
@@ -50,8 +50,8 @@ struct TablePart {
   std::span<float> results;
 };
 
-/// One embedding table. Errors as in EmbeddingTable. It follows its name: where another table was
-/// given that, what is asked next goes there.
+/// One embedding table. Errors as in EmbeddingTable. It follows its name: if another table gets the
+/// name, later requests go to that.
 class EmbeddingTableImpl final : public Interface {
  public:
   using Object = OpenedEmbedding::Object;
@@ -67,14 +67,14 @@ class EmbeddingTableImpl final : public Interface {
   TableResult<std::uint64_t> append(std::span<const float> rows);
   TableResult<void> replace(std::uint64_t row, std::span<const float> values);
   TableResult<void> reduce(const embedding::ReductionWork& work, std::span<float> results);
-  /// Each for itself (reduced_many.cpp).
+  /// Reduces each request separately (reduced_many.cpp).
   TableResult<void> reduce_many(std::span<ReduceRequest> requests, std::uint32_t in_flight);
-  /// Of several, which may lie in several places.
+  /// Reduces several tables, which may be at different nodes.
   static TableResult<std::vector<float>> reduce_tables(Reduction reduction,
                                                        std::span<const TableBags> tables);
   TableResult<std::uint32_t> group(const RowGroups& groups);
   TableResult<std::uint32_t> renumber(std::span<std::uint32_t> ids);
-  /// Floats that this comes to.
+  /// The number of floats of the results.
   [[nodiscard]] std::size_t floats_of(Reduction reduction, std::size_t bags) const;
   Result<EmbeddingStats> stats();
   Result<std::vector<std::string>> audit();
@@ -85,15 +85,15 @@ class EmbeddingTableImpl final : public Interface {
  private:
   friend class TablesAsked;
   friend class ManyReductions;
-  /// Does something with the table, and again where another one has its name: what was refused so
-  /// was not done. Errors: besides those of what is done, outdated, and those of opening it.
+  /// Runs `act` on the table, and again on another one that has its name now: the refused call had
+  /// no effect. Errors: besides those of `act`, outdated, and those of opening it.
   template <class Act>
   auto follow(const Act& act) -> decltype(act(std::declval<const OpenedEmbedding&>()));
-  /// Whether another table was given the name since, or there were other renames; then the name as
-  /// it is now is the current one. Errors: outdated (of another dimension, which is the detail),
-  /// and whatever else keeps it from being opened.
+  /// Whether another table was given the name since, or there were other renames; then the table
+  /// that has the name now is the current one. Errors: outdated (of another dimension, which is the
+  /// detail), and any other reason that prevents opening.
   [[nodiscard]] Result<bool> open_again(const OpenedEmbedding& before);
-  /// Whether the table is there, under another name than the one by which it was opened.
+  /// Whether the table still exists, under another name than the one by which it was opened.
   /// Requires: it has not that name.
   [[nodiscard]] static bool has_gone_by_rename(const OpenedEmbedding& before);
   static TableResult<void> reduce_parts(Reduction reduction, std::span<TablePart> parts);
@@ -102,7 +102,7 @@ class EmbeddingTableImpl final : public Interface {
                                                 std::span<const float> values) const;
   TableResult<void> reduce_at(const OpenedEmbedding& at, const embedding::ReductionWork& work,
                               std::span<float> results);
-  /// Of a table elsewhere: by READs where this process reads alone, else by asking its node.
+  /// For a table of a node: by READs if this process has one-sided access, else by its node.
   TableResult<void> reduce_far(const OpenedEmbedding& at, const embedding::ReductionWork& work,
                                std::span<float> results);
   TableResult<void> reduce_at_node(const OpenedEmbedding& at, const embedding::ReductionWork& work,
@@ -114,7 +114,7 @@ class EmbeddingTableImpl final : public Interface {
   const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
   const std::string name_;
   base::Current<OpenedEmbedding> now_;
-  RemoteSessions* const alone_;  // of channel_, where rows are read by this process; else null
+  RemoteSessions* const alone_;  // of channel_, if rows are read one-sided; else null
 };
 
 // The embedding tables of a store. Returned ones are never null. Errors: see Store.

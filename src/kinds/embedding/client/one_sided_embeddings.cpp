@@ -15,8 +15,8 @@ namespace {
 
 constexpr std::uint64_t kBagsNapNs = 1'000'000;
 constexpr int kReduceTries = 2;  // the second with a new session's key and lease
-// Rows of one doorbell: where READs end when they are posted as many as the first-level cache has
-// room for, elsewhere enough to hide the way.
+// Rows of one doorbell: if READs are complete when they are posted, as many as fit the first-level
+// cache, otherwise enough to hide the round trip.
 constexpr std::uint32_t kStepRowsNear = 64;
 constexpr std::uint32_t kStepRowsFar = 256;
 
@@ -40,7 +40,7 @@ std::optional<TableResult<void>> OneSidedEmbeddings::reduce(
       if (!forget_reader(lane_.requests(), readers_, table)) close();
       break;
     }
-    // While there is a link it is the table that has failed.
+    // If there is a link, the table has failed.
     const bool corrupt = code == Code::corrupt;
     if (corrupt) failures_.note(table, true, reduced.error().error, base::monotonic_ns());
     close();
@@ -50,7 +50,7 @@ std::optional<TableResult<void>> OneSidedEmbeddings::reduce(
   return std::nullopt;
 }
 
-// Where there is no memory nobody knows what of it has left: the pair ends.
+// Without memory it is unknown which READs are in flight: the pair is closed.
 TableResult<void> OneSidedEmbeddings::reduce_by(place::BagReader& reader,
                                                 const embedding::ReductionWork& work,
                                                 std::span<float> results) {
@@ -83,7 +83,7 @@ place::BagReader* OneSidedEmbeddings::open(std::uint32_t table, const EmbeddingO
   const auto opened = [&] {
     try {
       return open_anew(table, options);
-    } catch (...) {  // the node may have granted a lease that nobody keeps
+    } catch (...) {  // the node may have granted a lease that is not known here
       close();
       throw;
     }
@@ -114,7 +114,7 @@ Result<place::BagReader*> OneSidedEmbeddings::open_anew(std::uint32_t table,
   if (!port_) {
     port_.emplace(link_->pair(), link_->completions(), region, properties);
   } else if (port_->region() != region) {
-    // The session has another key, so what all tables were read by is void.
+    // The session has another key, so the connections of all tables are void.
     close();
     return open_anew(table, options);
   }
@@ -133,7 +133,7 @@ Result<place::BagReader*> OneSidedEmbeddings::open_anew(std::uint32_t table,
 
 void OneSidedEmbeddings::close() {
   if (port_) ended_ += port_->traffic();
-  if (link_) link_->pair().close();  // nothing that is in flight arrives after that
+  if (link_) link_->pair().close();  // nothing in flight arrives after that
   readers_.clear();
   failures_.forget_leases();
   port_.reset();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The embedding tables that one thread reads alone: a connection for its READs, which all of them
-// share, and for each table a reader, with a lease. What is asked of the node goes by a lane of its
-// own: a session has one pair for READs, so that of maps is another session's.
+// The embedding tables that one thread reads by one-sided READs: one connection for READs, which
+// all tables share, and for each table a reader, with a lease. Requests to the node use a lane of
+// their own: a session has one pair for READs, so the pair for maps belongs to another session.
 //
 // Thread: one at a time.
 #pragma once
@@ -27,16 +27,15 @@ class OneSidedEmbeddings final : public LanePart {
   OneSidedEmbeddings& operator=(const OneSidedEmbeddings&) = delete;
 
   /// Reduces bags of a table that `node` numbered, and that has its name by one of so many renames.
-  /// Nothing: the rings are to do that, for nothing
-  /// can be read so, the lease was lost, the table is gone, or its rows were replaced again and
-  /// again. What could not be had is not tried again for a while.
+  /// Nothing: the rings must do it, because READs are not possible, the lease was lost, the table
+  /// is gone, or its rows were replaced too often. A failure to open is not retried for a while.
   /// Errors: invalid_argument (an id is no row's). Requires: as BagReader::reduce.
   std::optional<TableResult<void>> reduce(RemoteSessions& sessions, channel::NodeNumber node,
                                           std::uint32_t table, std::uint32_t renames,
                                           const EmbeddingOptions& options,
                                           const embedding::ReductionWork& work,
                                           std::span<float> results);
-  /// READs that were waited for, and bytes that came; and what went by the rings.
+  /// READs waited for, and bytes received; and reductions that went by the rings.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
@@ -50,15 +49,15 @@ class OneSidedEmbeddings final : public LanePart {
   void close();
 
   LeaseLane lane_;
-  // Readers end before the port that they read by, and that before the link.
+  // Readers are destroyed before the port that they read by, and that before the link.
   std::unique_ptr<SideLink> link_;
   std::optional<place::ReadPort> port_;
   Readers readers_;
   OpenFailures failures_;
-  std::uint32_t quiet_ = 0;  // looks since READs were last posted
+  std::uint32_t quiet_ = 0;  // polls since READs were last posted
   std::uint64_t trips_ = 0;
   std::uint64_t by_rings_ = 0;
-  tree::WalkTraffic ended_;  // of ports that are gone
+  tree::WalkTraffic ended_;  // of closed ports
 };
 
 }  // namespace espalier::client

@@ -70,7 +70,7 @@ TableResult<std::vector<float>> RankingModelImpl::ask(const embedding::InferShap
     if (model == nullptr) return std::unexpected(Error{Code::not_found, 0, object_.number()});
     const catalog::Catalog& own = *channel_->own_objects();
     auto ranks = embedding::infer(model, own, shape_asked, bytes);
-    // Which tables have its names is told as well.
+    // The answer also reveals which tables have its names.
     if (const auto durable = catalog::await_objects(own); !durable) {
       return std::unexpected(TableError(durable.error()));
     }

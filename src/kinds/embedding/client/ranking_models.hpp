@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind RankingModel: one object, reached by a channel. A model of this process is run
-// by the thread that asks.
+// Implementation behind RankingModel: one object, reached by a channel. A model of this process
+// runs on the calling thread.
 //
 // Thread: any.
 #pragma once

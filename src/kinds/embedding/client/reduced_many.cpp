@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many reductions of one table of a node, several of them on their way at a time: so the node has
-// the rows of all of these brought near together, and one wait is that of several.
+// Many reductions of one table of a node, several of them in flight: so the node prefetches the
+// rows of all of these together, and their waits overlap.
 //
-// What a node refuses because the table has another name now, or nothing has it, is asked for once
-// more, alone; so is what is too long for one message.
+// A request that the node refuses because the table has another name now, or none, is repeated
+// alone; so is one that is too long for one message.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -18,7 +18,7 @@ namespace espalier::client {
 namespace {
 
 constexpr std::uint32_t kInFlightMax = 256;
-/// Of ids, offsets, weights and vector: more go alone, for a request ring has 256 KiB.
+/// Limit on ids, offsets, weights and vector: longer ones go alone, as a request ring has 256 KiB.
 constexpr std::size_t kBytesMax = std::size_t{16} << 10;
 
 embedding::ReductionWork work_of(const ReduceRequest& request) {
@@ -65,7 +65,7 @@ class ManyReductions {
     return {};
   }
 
-  /// Null: they are done one by one.
+  /// Null: they are sent one by one.
   [[nodiscard]] RemoteSessions* sessions_to_ask() const {
     if (table_.alone_ != nullptr || requests_.size() < 2) return nullptr;
     return dynamic_cast<RemoteSessions*>(table_.channel_.get());
@@ -74,7 +74,7 @@ class ManyReductions {
   void ask_together(RemoteSessions& sessions) {
     const auto at = table_.now_.use();
     const auto session = RemoteLease::take_at(sessions, at->object.node());
-    if (!session) return;  // the second attempt says why
+    if (!session) return;  // the second attempt returns the reason
     RemoteRequests& lane = (*session)->requests;
     while (send_some(lane, *at) || busy_ != 0) {
       bool took = false;
@@ -90,8 +90,8 @@ class ManyReductions {
     lane.rest();
   }
 
-  /// Sends what there is room for, when half of the places are free, so that both sides work in
-  /// batches. Returns whether there are others to send.
+  /// Sends what there is room for, once half of the places are free, so that both sides work in
+  /// batches. Returns whether there are more to send.
   bool send_some(RemoteRequests& lane, const OpenedEmbedding& at) {
     if (busy_ > of_ticket_.size() / 2) return next_ < requests_.size();
     for (; next_ < requests_.size() && !free_.empty(); ++next_) {
@@ -104,7 +104,7 @@ class ManyReductions {
       const wire::RequestMessage<embedding_calls::Reduce> message(asked);
       const std::uint32_t ticket = free_.back();
       if (!lane.send_alone(message.get(), ticket, true)) {
-        // With nothing on its way the connection is lost, or others have all the room.
+        // With none in flight the connection is lost, or other clients have all the room.
         if (busy_ == 0) next_ = requests_.size();
         break;
       }
@@ -149,8 +149,8 @@ class ManyReductions {
 
   EmbeddingTableImpl& table_;
   const std::span<ReduceRequest> requests_;
-  std::vector<bool> done_;                             // or refused
-  std::vector<std::optional<std::size_t>> of_ticket_;  // which request waits for its answer
+  std::vector<bool> done_;                             // or failed
+  std::vector<std::optional<std::size_t>> of_ticket_;  // the request that waits for its answer
   std::vector<std::uint32_t> free_;
   std::size_t next_ = 0;
   std::size_t busy_ = 0;

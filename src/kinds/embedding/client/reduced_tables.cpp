@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bags of several tables: those of this process are reduced where they lie, those of a node asked
-// for together, as many as a request and its answer have room for.
+// Reduces bags of several tables: those of this process in place, those of a node together, as many
+// as fit a request and its answer.
 #include <algorithm>
 #include <cstring>
 #include <optional>
@@ -16,13 +16,13 @@
 
 namespace espalier::client {
 
-/// Tables of one request, and what is asked of each.
+/// The tables of one request, and the work on each.
 class TablesAsked {
  public:
   TablesAsked(Reduction reduction, std::span<const TablePart> parts)
       : reduction_(reduction), parts_(parts) {}
 
-  /// Those that go together with the first one: of one place, and of one request to a node.
+  /// The number of tables that go together with the first one: at one place, and in one request.
   [[nodiscard]] std::size_t together() const {
     const EmbeddingTableImpl& first = *parts_.front().table;
     const OpenedEmbedding& first_at = *parts_.front().at;
@@ -68,7 +68,7 @@ class TablesAsked {
   }
 
  private:
-  /// Of ids, offsets, weights and vectors in one request to a node.
+  /// Limit on ids, offsets, weights and vectors of one request to a node.
   static constexpr std::size_t kTablesRequestBytes = std::size_t{1} << 20;
 
   [[nodiscard]] embedding::ReductionWork work_of(const TablePart& part) const {
@@ -130,7 +130,7 @@ class TablesAsked {
   const std::span<const TablePart> parts_;
 };
 
-// Where one of the tables has lost its name, all is asked once more.
+// If one of the tables has lost its name, all work is repeated.
 TableResult<void> EmbeddingTableImpl::reduce_parts(Reduction reduction,
                                                    std::span<TablePart> parts) {
   const auto reduce = [&]() -> TableResult<void> {

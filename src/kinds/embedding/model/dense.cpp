@@ -60,7 +60,7 @@ struct OpenBlas {
 };
 
 const OpenBlas& open_blas() {
-  static const OpenBlas* const loaded = new OpenBlas;  // stays, as the library does
+  static const OpenBlas* const loaded = new OpenBlas;  // never unloaded, like the library
   return *loaded;
 }
 

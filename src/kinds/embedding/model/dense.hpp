@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One layer of a network for some rows: outputs are biases and sums of products, in single
-// precision; negative ones are zeros if the layer says so.
+// One layer of a network for some rows: outputs are biases plus sums of products, in single
+// precision; negative ones become zero if the layer is rectified.
 //
-// The plain kernels take weights in panels of 16 outputs: of each input the weights of the 16, one
-// input behind the other, the last panel filled up with zeros. A sum of n products is within
-// (n + 1) / 2^23 of the sum of their magnitudes, whatever the kernel. OpenBLAS is taken where it
-// can be loaded, on one thread, and has weights of one output behind the other.
-//
-// Thread: any.
+// The plain kernels take weights in panels of 16 outputs: input by input the weights of the 16, the
+// last panel padded with zeros. A sum of n products is within (n + 1) / 2^23 of the sum of their
+// magnitudes, whatever the kernel. OpenBLAS is used if it can be loaded, on one thread, and takes
+// weights output by output.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +37,7 @@ struct DenseWork {
 
 struct DenseKit {
   const char* name;
-  bool panels;  // how weights lie; else of one output behind the other
+  bool panels;  // layout of weights; else output by output
   void (*layer)(const DenseWork&);
 };
 
@@ -50,12 +48,12 @@ struct DenseKit {
 /// Requires: AVX-512 F.
 [[nodiscard]] const DenseKit& avx512_dense();
 #endif
-/// Null: it is not there. Cost: that of loading it, the first time.
+/// Null: OpenBLAS is not available. Cost: that of loading it, the first time.
 [[nodiscard]] const DenseKit* blas_dense();
 
 /// The plain kernel for an instruction set, or the best that this machine has below it.
 [[nodiscard]] const DenseKit& plain_dense(base::Isa isa);
-/// OpenBLAS if it is there, else the plain one.
+/// OpenBLAS if it is available, else the plain one.
 [[nodiscard]] const DenseKit& dense_kit();
 
 }  // namespace espalier::embedding

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Kernels of layers for AVX2 and AVX-512: some rows and some panels of outputs at a time, whose
-// sums stay in registers while all inputs go by.
+// sums stay in registers for all inputs.
 #include "kinds/embedding/model/dense.hpp"
 
 #if defined(__x86_64__)
@@ -34,7 +34,7 @@ ESPALIER_DENSE_AVX2 void block_avx2(const DenseWork& work, std::uint32_t row,
   const __m256 zero = _mm256_setzero_ps();
   for (std::uint32_t r = 0; r < kRows; ++r) {
     float* const to = work.outputs + (row + r) * work.output_stride + output;
-    // Of a NaN max is the second operand: it stays one.
+    // If one is a NaN, max returns the second operand: it stays a NaN.
     _mm256_storeu_ps(to, work.rectify ? _mm256_max_ps(zero, sums[r][0]) : sums[r][0]);
     _mm256_storeu_ps(to + 8, work.rectify ? _mm256_max_ps(zero, sums[r][1]) : sums[r][1]);
   }
@@ -49,7 +49,7 @@ __attribute__((target("avx2,fma"))) void layer_avx2(const DenseWork& work) {
   }
 }
 
-// g++ 12 warns of the form of max without a mask.
+// g++ 12 warns about the form of max without a mask.
 constexpr __mmask16 kAllLanes = 0xFFFF;
 
 template <std::uint32_t kRows, std::uint32_t kPanels>

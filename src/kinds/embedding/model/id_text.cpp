@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where numbers begin and end is found for 64 characters at a time; then each number is read by
-// itself, its last eight characters by one word.
+// Finds the ends of numbers for 64 characters at a time; then parses each number independently, its
+// last eight characters by one word.
 #include "kinds/embedding/model/id_text.hpp"
 
 #include <algorithm>
@@ -21,7 +21,8 @@ namespace {
 constexpr std::size_t kWord = sizeof(std::uint64_t);
 constexpr std::size_t kBlock = 64;
 
-/// Which of 64 characters are digits, the first one lowest; false: one is neither that nor a space.
+/// A mask of the digits among 64 characters, the first one lowest; false: one is neither digit nor
+/// space.
 bool find_digits(const char* text, std::uint64_t& digits) {
   std::uint64_t found = 0;
   std::uint64_t spaces = 0;
@@ -44,14 +45,14 @@ bool find_digits(const char* text, std::uint64_t& digits) {
   return (found | spaces) == ~std::uint64_t{0};
 }
 
-/// What digits come to. Requires: 1 to 8 of them, the last one the highest byte; zeros before them.
+/// The value of digits. Requires: 1 to 8 of them, the last one the highest byte; zeros before them.
 std::uint32_t number_of(std::uint64_t digits) {
   std::uint64_t all = digits * 10 + (digits >> 8);  // in each second byte a number of two digits
   all = (all & 0x00FF'00FF'00FF'00FF) * 100 + ((all >> 16) & 0x00FF'00FF'00FF'00FF);
   return static_cast<std::uint32_t>((all & 0xFFFF) * 10'000 + ((all >> 32) & 0xFFFF));
 }
 
-/// The number of some digits; beyond 32 bits where it has more. Requires: its text lies there.
+/// The number of some digits; above 32 bits if they overflow. Requires: its text lies there.
 std::uint64_t read_plainly(std::string_view digits) {
   std::uint64_t number = 0;
   for (const char digit : digits) {
@@ -74,9 +75,9 @@ std::uint64_t read_number(std::string_view text, std::size_t start, std::size_t 
 /// Returns how many there are; nothing: as of read_spaced_ids(). Requires: room for as many.
 std::optional<std::size_t> read_ids(std::string_view text, std::uint32_t* into) {
   std::size_t count = 0;
-  std::size_t start = 0;    // of the number that is open
-  std::uint64_t open = 0;   // 1: the character before is a digit
-  std::uint64_t wrong = 0;  // bits beyond those of ids
+  std::size_t start = 0;    // of the current number
+  std::uint64_t open = 0;   // 1: the previous character is a digit
+  std::uint64_t wrong = 0;  // bits above those of ids
   const auto add = [&](std::size_t end) {
     const std::uint64_t number = read_number(text, start, end);
     wrong |= number >> 32;

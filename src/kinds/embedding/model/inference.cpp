@@ -24,8 +24,8 @@ std::unexpected<TableError> wrong_request(std::string words) {
   return std::unexpected(TableError(Error{Code::invalid_argument, 0, 0}, std::move(words)));
 }
 
-/// Why a model ranks nothing now; nothing: it does. Nobody knows its number before its weights are
-/// durable, but one may guess.
+/// Why a model cannot rank now; nothing: it can. No client is given its number before its weights
+/// are durable, but one may guess it.
 std::optional<TableError> fault_of_model(const RankingObject& model,
                                          const catalog::Catalog& catalog) {
   if (const auto usable = model.usable(); !usable) {
@@ -43,12 +43,12 @@ std::optional<TableError> fault_of_model(const RankingObject& model,
 
 }  // namespace
 
-/// Queries, and the reductions of their rows.
+/// The queries, and the reductions of their rows.
 struct Inference::Work {
   ModelQueries queries;
   std::vector<std::shared_ptr<EmbeddingTable>> tables;
   std::vector<TableWork> works;
-  std::unique_ptr<float[]> pooled;  // no zeros: each reduction puts out all of its own
+  std::unique_ptr<float[]> pooled;  // uninitialised: each reduction writes all of its own
   std::optional<TablesReducer> reducer;
 };
 
@@ -72,7 +72,7 @@ TableResult<void> Inference::read(const InferShape& shape, std::string_view byte
   return {};
 }
 
-/// As their names are at one moment: where some are given to others meanwhile, anew.
+/// By the tables' names at one moment: repeated if some are renamed meanwhile.
 TableResult<void> Inference::open(const catalog::Catalog& catalog) {
   if (const auto fault = fault_of_model(*model_, catalog)) return std::unexpected(*fault);
   const ModelPlan& plan = model_->plan();

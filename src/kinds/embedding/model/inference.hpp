@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One request to a model: its queries, and what they come to. Queries are read or parsed, rows are
-// reduced in steps, and then the networks run, of several requests together if they came together.
+// One request to a model: its queries, and their ranks. Queries are read or parsed, rows are
+// reduced in steps, and then the networks run, for several requests together if they arrive
+// together.
 //
 // Thread: one at a time.
 #pragma once
@@ -30,24 +31,24 @@ class Inference {
   Inference(const Inference&) = delete;
   Inference& operator=(const Inference&) = delete;
 
-  /// Takes queries as they come. Errors: invalid_argument, in words.
+  /// Parses queries as they arrived. Errors: invalid_argument, in words.
   TableResult<void> read(const InferShape& shape, std::string_view bytes);
-  /// Finds the tables, and asks for the first rows. Cost: a look-up for each table, and
+  /// Finds the tables, and prefetches the first rows. Cost: a look-up for each table, and
   /// pooled_bytes() of memory, which is not touched yet. Errors: not_found (the model was dropped
-  /// or is unmade, or a table is not there, which the words name), busy (the model is being made),
-  /// kRecordLost (of its weights), invalid_argument (in words: a table of another dimension; bags
-  /// that cannot be; an id that is no row's). Requires: read() went well.
+  /// or is unmade, or a table that the words name is missing), busy (the model is being made),
+  /// kRecordLost (of its weights), invalid_argument (in words: a table of another dimension;
+  /// invalid bags; an id that is no row's). Requires: read() succeeded.
   TableResult<void> open(const catalog::Catalog& catalog);
-  /// Folds some rows; returns whether there are others. Errors: as of open().
+  /// Folds some rows; returns whether there are more. Errors: as of open().
   TableResult<bool> step();
-  /// For the networks. Requires: step() said that there are no others.
+  /// The input of the networks. Requires: step() returned that there are no more rows.
   [[nodiscard]] DenseItem item();
 
   [[nodiscard]] const std::shared_ptr<const RankingObject>& model() const { return model_; }
   [[nodiscard]] std::uint32_t queries() const;
-  /// Of reduced rows, which open() takes and whose last holder gives them back.
+  /// Memory of reduced rows, which open() allocates and the last holder frees.
   [[nodiscard]] std::uint64_t pooled_bytes() const;
-  /// There once the networks ran.
+  /// Set once the networks ran.
   [[nodiscard]] const std::vector<float>& ranks() const { return ranks_; }
 
  private:
@@ -59,7 +60,7 @@ class Inference {
   std::vector<float> ranks_;
 };
 
-/// All of it on this thread; returns the ranks. Errors: as above.
+/// Runs a request on this thread; returns the ranks. Errors: as above.
 TableResult<std::vector<float>> infer(std::shared_ptr<const RankingObject> model,
                                       const catalog::Catalog& catalog, const InferShape& shape,
                                       std::string_view bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ranking models: what is asked of one, and what is answered.
+// The calls of ranking models: requests and replies.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ class RankingObject;
 
 namespace espalier::model_calls {
 
-/// A model by the number that its node gave it.
+/// A model, by the number that its node assigned.
 struct Opened {
   std::uint32_t id = 0;
   embedding::ModelShape shape{};
@@ -43,14 +43,14 @@ struct Opened {
   }
 };
 
-/// Floats, 4 bytes each: those of one query behind the other.
+/// Floats, 4 bytes each, query by query.
 struct Inferred {
   std::string_view ranks;
 
   static constexpr void fields(auto& self, auto& message) {
     message.rest(self.ranks, "the ranks", kRanksBytesMax);
   }
-  /// Of the widest top layer, for the most queries of which an answer has room.
+  /// Of the widest top layer, for the most queries that fit an answer.
   static constexpr std::uint32_t kRanksBytesMax = 256 << 10;
 };
 
@@ -93,8 +93,8 @@ struct Open {
   }
 };
 
-/// Read by each side for itself, as it takes many steps at a node. Which tables have the names that
-/// the model has is told by the answer.
+/// Node and client handle it separately, because it takes many steps at a node. The answer reveals
+/// which tables have the names that the model has.
 struct Infer {
   static constexpr wire::CallRow kCall{.id = wire::OffloadId::model_infer,
                                        .name = "model_infer",

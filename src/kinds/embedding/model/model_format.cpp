@@ -11,7 +11,7 @@ namespace {
 
 std::unexpected<std::string> no_model(std::string why) { return std::unexpected(std::move(why)); }
 
-/// Parts of a file, one behind the other.
+/// Parses the parts of a file in order.
 class FileParts {
  public:
   explicit FileParts(std::string_view file) : left_(file), bytes_(file.size()) {}
@@ -55,7 +55,7 @@ std::string fault_of_header(const ModelHeader& header) {
   return {};
 }
 
-/// Reads the layers of a network; false: they cannot be.
+/// Reads the layers of a network; false: they are invalid.
 bool take_layers(FileParts& parts, std::uint32_t count, std::uint32_t inputs,
                  std::vector<LayerShape>& layers) {
   for (std::uint32_t i = 0; i < count; ++i) {

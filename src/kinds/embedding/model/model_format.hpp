@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a file of a ranking model (docs/formats/model.md), and what its calls carry.
+// The bytes of a file of a ranking model (docs/formats/model.md), and the formats of its calls.
 //
 //   header 64 | widths of layers, 4 each | names: length 4, bytes | zeros to 8 | floats
 //
-// Floats are, of each layer in the order of the widths, its weights (of one output behind the
-// other, as PyTorch's Linear has them) and then its biases.
+// The floats are, layer by layer in the order of the widths, its weights (output by output, as
+// PyTorch's Linear has them) and then its biases.
 //
 // Thread: plain values.
 #pragma once
@@ -42,7 +42,7 @@ static_assert(std::has_unique_object_representations_v<ModelHeader>);
 inline constexpr std::uint32_t kLayersMax = 16;
 inline constexpr std::uint32_t kWidthMax = 8192;
 inline constexpr std::uint32_t kModelTablesMax = 128;
-/// Of a file: what a message has room for.
+/// Limit on a file: what fits a message.
 inline constexpr std::uint32_t kModelBytesMax = 30 << 20;
 
 struct LayerShape {
@@ -50,7 +50,7 @@ struct LayerShape {
   std::uint32_t outputs;
 };
 
-/// What a file says a model is.
+/// The description of a model in its file.
 struct ModelPlan {
   std::uint32_t dense = 0;
   std::uint32_t dimension = 0;
@@ -60,22 +60,22 @@ struct ModelPlan {
   std::vector<std::string> tables;  // their names
   std::size_t floats_at = 0;        // in the file
 
-  /// Of a whole file.
+  /// Size of the whole file.
   [[nodiscard]] std::size_t file_bytes() const;
   [[nodiscard]] std::uint32_t outputs() const { return top.back().outputs; }
 };
 
-/// Pairs of vectors whose products the top network takes: of the bottom's output and the tables'.
+/// Pairs of vectors whose products the top network takes: the bottom's output and the tables'.
 [[nodiscard]] constexpr std::uint32_t interaction_pairs(std::uint32_t tables) {
   return (tables + 1) * tables / 2;
 }
 
-/// What a model is, of the head of a file; errors in words.
+/// Parses the head of a file; errors in words.
 [[nodiscard]] std::expected<ModelPlan, std::string> read_model_head(std::string_view file);
-/// The same of a whole file. Cost: its head.
+/// The same for a whole file. Cost: its head.
 [[nodiscard]] std::expected<ModelPlan, std::string> read_model_plan(std::string_view file);
 
-/// What is answered about a model.
+/// The answer that describes a model.
 struct ModelShape {
   std::uint32_t dense;
   std::uint32_t tables;
@@ -84,15 +84,15 @@ struct ModelShape {
 };
 static_assert(sizeof(ModelShape) == 16 && std::has_unique_object_representations_v<ModelShape>);
 
-/// What is asked of a model, in front of the queries: as text, or dense features of all, 4 bytes
-/// each; then how many ids there are of each table; then of each table offsets and ids.
+/// A request to a model; precedes the queries: as text, or as dense features of all, 4 bytes each;
+/// then the number of ids of each table; then table by table offsets and ids.
 struct InferShape {
   std::uint32_t queries;
   std::uint32_t text;  // 1: as text, and queries is 0
 };
 static_assert(sizeof(InferShape) == 8 && offsetof(InferShape, text) == 4);
 
-/// No request has more queries, nor reduces to more than so many bytes of rows.
+/// Limits on the queries of a request, and on the bytes of its reduced rows.
 inline constexpr std::uint32_t kQueriesMax = 1024;
 inline constexpr std::uint32_t kQueryBytesMax = 1 << 20;
 inline constexpr std::uint32_t kPooledBytesMax = 16 << 20;

@@ -19,7 +19,7 @@ std::string_view query_part(std::string_view& text, char separator) {
 
 bool is_between(char c) { return c == ' ' || c == '\t' || c == '\r'; }
 
-/// Numbers separated by blanks; returns the first word that is none, empty: all are.
+/// Parses numbers separated by blanks; returns the first word that is none, empty: all are.
 template <class T>
 std::string_view read_query_numbers(std::string_view text, std::vector<T>& into) {
   const char* at = text.data();
@@ -43,7 +43,7 @@ std::string fault_in_line(std::size_t line, std::string words) {
   return "line " + std::to_string(line) + ": " + std::move(words);
 }
 
-/// Adds a query of a line; returns what is wrong with it, or nothing.
+/// Adds the query of a line; returns what is wrong with it, or nothing.
 std::string add_query(const ModelShape& shape, std::string_view text, ModelQueries& queries) {
   const std::size_t before = queries.dense.size();
   const auto no_number = [](std::string_view word) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of a model, as they come: as text, which a helper of a node parses, or as words.
+// Queries of a model as they arrive: as text, which a helper of a node parses, or as words.
 //
 //   0.5 -1 3 | 17 99 3 | 4 | 8 8        a query a line: dense features, then of each table its ids
 //
@@ -24,7 +24,7 @@ namespace espalier::embedding {
 
 struct ModelQueries {
   std::uint32_t queries = 0;
-  std::vector<float> dense;  // of one query behind the other
+  std::vector<float> dense;  // query by query
   struct Bags {
     std::vector<std::uint32_t> ids;
     std::vector<std::uint32_t> offsets;  // one for each query
@@ -32,17 +32,17 @@ struct ModelQueries {
   std::vector<Bags> tables;
 };
 
-/// Queries of text. Errors: in words, that name the line. Cost: some ns for each byte.
+/// Parses queries of text. Errors: in words that name the line. Cost: some ns for each byte.
 [[nodiscard]] std::expected<ModelQueries, std::string> parse_queries(const ModelShape& shape,
                                                                      std::string_view text);
-/// Queries as InferShape says that they travel. Errors: in words.
+/// Parses queries in the format of InferShape. Errors: in words.
 [[nodiscard]] std::expected<ModelQueries, std::string> read_queries(const ModelShape& shape,
                                                                     std::uint32_t queries,
                                                                     std::string_view words);
-/// What travels. Requires: the bags of each table are as many as queries.
+/// The reverse. Requires: the bags of each table are as many as queries.
 [[nodiscard]] std::string words_of(std::span<const float> dense,
                                    std::span<const EmbeddingBags> tables);
-/// Why so many queries cannot be asked for at once; nothing: they can.
+/// Why one request cannot have so many queries; nothing: it can.
 [[nodiscard]] std::optional<std::string> fault_of_count(const ModelShape& shape,
                                                         std::uint64_t queries);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of a ranking model's weights (docs/formats/records.md). What the record of its creation
-// has is the head of its file; the floats behind that come in parts.
+// Redo records of a ranking model's weights (docs/formats/records.md). The record of its creation
+// has the head of its file; the floats behind that are logged in parts.
 //
 //   0      16      24       28         32
 //   +------+-------+--------+----------+--------
@@ -26,7 +26,7 @@ inline constexpr std::uint8_t kWeightsRedo = catalog::kOwnRedoTypes;
 
 struct WeightsRecord {
   catalog::RedoHead head;
-  std::uint64_t first;   // which of the file's floats the first one is
+  std::uint64_t first;   // number of its first float in the file
   std::uint32_t floats;  // of this part, not 0
   std::uint32_t reserved;
 };
@@ -41,7 +41,7 @@ inline constexpr std::size_t kWeightsOfAPart = std::size_t{64} << 10;
   return sizeof(WeightsRecord) + floats * sizeof(float);
 }
 
-/// Writes one. `floats`: their bytes. Requires: weights_record_bytes() of room.
+/// Writes a record. `floats`: their bytes. Requires: weights_record_bytes() of room.
 inline void write_weights(std::span<std::byte> to, std::uint32_t model, std::uint64_t first,
                           std::string_view floats) {
   WeightsRecord record{};
@@ -54,7 +54,7 @@ inline void write_weights(std::span<std::byte> to, std::uint32_t model, std::uin
   writer.text(floats);
 }
 
-/// A part as its record says. Points into it.
+/// A part as parsed from its record, into which it points.
 struct WeightsRedo {
   std::uint32_t model = 0;
   std::uint64_t first = 0;
@@ -62,7 +62,7 @@ struct WeightsRedo {
   std::string_view bytes;
 };
 
-/// Reads a record from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+/// Parses a record of arbitrary bytes. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<WeightsRedo> read_weights_redo(std::string_view record) {
   using catalog::RedoFault;
   const auto head = catalog::read_redo_head(record, ObjectKind::model);

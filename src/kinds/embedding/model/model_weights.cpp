@@ -48,7 +48,7 @@ std::uint64_t ModelWeights::memory_bytes() const { return pages_.size() * kPageB
 
 Result<std::byte*> ModelWeights::room(std::size_t bytes) {
   if (pages_.empty() || used_ + bytes > kPageBytes) {
-    pages_.reserve(pages_.size() + 1);  // so that none is lost on its way into it
+    pages_.reserve(pages_.size() + 1);  // so that no page is lost to an exception
     const auto offset = pool_.allocate_or_reclaim(kPageClass);
     if (!offset) return std::unexpected(offset.error());
     pages_.push_back(*offset);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The weights of a model, in pages of the store's pool, as the kernel that is to read them wants
-// them: layers in slabs of whole panels, each of which lies in one page.
+// The weights of a model, in pages of the store's pool, in the layout of the kernel that reads
+// them: layers in slabs of whole panels, each within one page.
 //
 // Thread: any, once they are made.
 #pragma once
@@ -20,7 +20,7 @@ namespace espalier::embedding {
 
 class ModelWeights {
  public:
-  /// Outputs of a layer that lie together.
+  /// Adjacent outputs of a layer.
   struct Slab {
     const float* weights;
     std::uint32_t first;
@@ -33,18 +33,18 @@ class ModelWeights {
     std::vector<float> biases;  // whole panels
   };
 
-  /// Of a model that has no number yet. Cost: the floats are copied. Errors: out_of_memory.
-  /// Requires: the file is one that has this plan; pool and kit outlive it.
+  /// For a model that has no number yet. Cost: a copy of the floats. Errors: out_of_memory.
+  /// Requires: the file has this plan; pool and kit outlive it.
   static Result<std::unique_ptr<ModelWeights>> create(memory::BufferPool& pool,
                                                       const ModelPlan& plan, std::string_view file,
                                                       const DenseKit& kit);
-  /// Gives its pages back.
+  /// Frees its pages.
   ~ModelWeights();
   ModelWeights(const ModelWeights&) = delete;
   ModelWeights& operator=(const ModelWeights&) = delete;
 
-  /// Says in the pages whose they are, and makes them live. Cost: a line of each. Requires: it is
-  /// called once, before the model is found by others.
+  /// Stores the owner in the pages, and makes them live. Cost: a line of each. Requires: it is
+  /// called once, before other threads find the model.
   void belong_to(std::uint32_t model);
 
   [[nodiscard]] std::span<const Layer> bottom() const { return bottom_; }
@@ -52,17 +52,17 @@ class ModelWeights {
   [[nodiscard]] const DenseKit& kit() const { return kit_; }
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
-  /// A place among the floats as a file has them: of a layer, bottom's first, its outputs and then
-  /// its biases.
+  /// A position among the floats of a file: a layer, bottom's first, with its outputs and then its
+  /// biases.
   struct Place {
     std::size_t layer = 0;
     std::uint32_t output = 0;
   };
-  /// Adds the weights of an output, or the biases of a layer, and goes on to what follows. Returns
-  /// whether there were any.
+  /// Appends the weights of an output, or the biases of a layer, and advances. Returns whether
+  /// there were any.
   bool add_floats(Place& place, std::vector<float>& to) const;
 
-  /// Puts out one layer of some rows, which have room for whole panels.
+  /// Computes one layer for some rows, which have room for whole panels.
   void run_layer(const Layer& layer, const float* inputs, std::size_t input_stride, float* outputs,
                  std::uint32_t rows) const;
 

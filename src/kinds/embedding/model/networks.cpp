@@ -11,7 +11,7 @@
 namespace espalier::embedding {
 namespace {
 
-// Eight sums of every eighth product each, so that the compiler may take them together. The
+// Eight partial sums of every eighth product each, so that the compiler may vectorise them. The
 // dimension is a multiple of 8.
 float product_of(const float* a, const float* b, std::uint32_t dimension) {
   std::array<float, 8> sums{};
@@ -23,7 +23,7 @@ float product_of(const float* a, const float* b, std::uint32_t dimension) {
   return sum;
 }
 
-// Floats of the longest row that is put in or out anywhere.
+// Floats of the longest row of inputs or outputs.
 std::size_t widest_row(const ModelWeights& weights) {
   std::size_t widest = 0;
   for (const auto layers : {weights.bottom(), weights.top()}) {
@@ -35,7 +35,7 @@ std::size_t widest_row(const ModelWeights& weights) {
   return widest;
 }
 
-// Of a step.
+// Number of queries of a step.
 std::size_t most_queries(std::span<const DenseItem> items) {
   std::size_t queries = 0;
   for (const DenseItem& item : items) queries += item.queries;
@@ -66,7 +66,7 @@ void Networks::take_some() {
   }
 }
 
-// Nothing fails once the next query has moved: a batch that is left goes on there.
+// Nothing may fail once the next query has advanced: a batch that is left continues there.
 bool Networks::step() noexcept {
   take_some();
   if (some_.empty()) return false;
@@ -92,7 +92,7 @@ void Networks::run(std::span<const ModelWeights::Layer> layers) {
   }
 }
 
-// What the bottom network put out, and behind it the product of each two vectors.
+// Appends the product of each two vectors to the output of the bottom network.
 void Networks::add_products() {
   const std::uint32_t dimension = weights_.bottom().back().shape.outputs;
   const std::size_t stride = weights_.top().front().shape.inputs;

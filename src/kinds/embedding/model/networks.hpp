@@ -14,30 +14,30 @@
 
 namespace espalier::embedding {
 
-/// Queries that came together, of which the rows were reduced.
+/// Queries of one request, whose rows were reduced.
 struct DenseItem {
   std::uint32_t queries = 0;
-  const float* dense = nullptr;   // of one query behind the other
-  const float* pooled = nullptr;  // of one table behind the other, of each of one query behind it
-  float* ranks = nullptr;         // to be filled in
+  const float* dense = nullptr;   // query by query
+  const float* pooled = nullptr;  // table by table, of each query by query
+  float* ranks = nullptr;         // the results
 };
 
 class Networks {
  public:
-  /// Queries of a step, of several items if they are short: as weights come out of memory once for
-  /// each step.
+  /// Queries of a step, of several items if they are short: each step reads the weights from memory
+  /// once.
   static constexpr std::uint32_t kStepQueries = 32;
 
-  /// Takes all memory that steps need: two rows of the widest layer for each query of a step.
+  /// Allocates all memory of the steps: two rows of the widest layer for each query of a step.
   /// Errors: std::bad_alloc.
   Networks(const ModelWeights& weights, std::uint32_t tables, std::span<const DenseItem> items);
 
-  /// Ranks up to kStepQueries queries; returns whether there are others.
+  /// Ranks up to kStepQueries queries; returns whether there are more.
   /// Cost: two operations for each weight and query.
   bool step() noexcept;
 
  private:
-  /// A query, where it came.
+  /// A query in its item.
   struct Place {
     const DenseItem* item;
     std::uint32_t number;  // in it
@@ -53,7 +53,7 @@ class Networks {
   std::size_t item_ = 0;  // the next query
   std::uint32_t number_ = 0;
   std::vector<Place> some_;
-  std::vector<float> now_;  // what the layer that was run last put out
+  std::vector<float> now_;  // output of the layer that was run last
   std::vector<float> next_;
   std::size_t stride_ = 0;  // of now_
 };

@@ -30,7 +30,7 @@ Result<void> RankingObject::usable() const {
 }
 
 void RankingObject::set_made(std::uint64_t sequence) {
-  told_in_.store(sequence);  // first: who finds it made waits for that
+  told_in_.store(sequence);  // first: a thread that finds it made waits for that
   making_.store(Making::made);
 }
 
@@ -73,7 +73,7 @@ namespace {
 
 constexpr auto kWeightsAgain = std::chrono::milliseconds(1);
 
-/// An unmade model is one that its maker does not know of.
+/// Drops an unmade model, whose creation was never answered.
 Result<void> drop_unmade(catalog::Catalog& catalog, std::string_view name) {
   const auto there = catalog.find_any(name);
   if (there == nullptr || there->kind != RankingObject::kKind) return {};
@@ -112,11 +112,11 @@ TableResult<bool> RankingMaking::begin() {
   if (const auto dropped = drop_unmade(catalog_, name_); !dropped) {
     return std::unexpected(dropped.error());
   }
-  if (const auto there = catalog_.find_any(name_)) {  // spares the copy; create() has the last word
+  if (const auto there = catalog_.find_any(name_)) {  // spares the copy; create() decides
     return std::unexpected(Error{Code::already_exists, 0, static_cast<std::uint32_t>(there->kind)});
   }
   left_ = file_.substr(plan->floats_at);
-  // Before the catalogue is locked, so that whoever looks for an object meanwhile finds it.
+  // Before the catalogue is locked, so that look-ups do not wait meanwhile.
   auto weights = ModelWeights::create(pool_, *plan, file_, dense_kit());
   if (!weights) return std::unexpected(weights.error());
   auto made = catalog_.create<RankingObject>(
@@ -134,7 +134,7 @@ TableResult<bool> RankingMaking::begin() {
   return false;
 }
 
-// Behind the record that it was made.
+// Follows the record of its creation.
 TableResult<bool> RankingMaking::record_some() {
   waits_ = false;
   if (made_->dropped()) return std::unexpected(Error{Code::not_found, 0, made_->id()});
@@ -156,7 +156,7 @@ TableResult<bool> RankingMaking::record_some() {
   return false;
 }
 
-// Returns whether it is gone. The log may have no room for that either.
+// Returns whether it is gone. The log may have no room for its record either.
 bool RankingMaking::undo() {
   if (made_ == nullptr) return true;
   made_->set_unmade();

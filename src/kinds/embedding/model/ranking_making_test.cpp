@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ranking model in a store with a log: who finds it while it is being made, and what is left of
-// one whose making has no good end.
+// A ranking model in a store with a log: what its openers find while it is being made, and what is
+// left of one whose making fails.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -36,7 +36,7 @@ struct RecordedModels {
     store.catalog.record_to(&sink);
   }
   ~RecordedModels() { store.catalog.record_to(nullptr); }
-  /// What who names it is told when it opens it, and when it asks it.
+  /// The errors of opening it by its name, and of using it.
   [[nodiscard]] Code opened() {
     const auto made = model_calls::obtain(store.catalog, {"m"});
     return made ? Code::invalid : made.error().code;

@@ -30,9 +30,9 @@ Result<void> apply_weights(RankingObject& model, memory::BufferPool& pool,
   if (model.dropped() || model.has_weights()) return {};
   const ModelPlan& plan = model.plan();
   std::string& file = model.told_file();
-  // The first parts are behind what a checkpoint has: then that has all of them.
+  // The first parts precede the checkpoint, which then has all of them.
   if (file.empty() && redo->first != 0) return {};
-  // The head is not looked at again.
+  // The head is not parsed again.
   if (file.empty() || redo->first == 0) file.assign(plan.floats_at, '\0');
   if (file.size() != plan.floats_at + redo->first * sizeof(float)) {
     return catalog::corrupt(RedoFault::place);

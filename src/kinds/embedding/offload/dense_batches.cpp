@@ -21,7 +21,7 @@ void DenseBatch::leave() {
   if (state() == State::running) state_.store(State::left, std::memory_order_release);
 }
 
-// One that was left goes on where it was: its networks know which queries are ranked.
+// A batch that was left continues where it was: its networks know the next query.
 bool DenseBatch::step() {
   if (networks_ == nullptr) {
     networks_ =
@@ -52,7 +52,7 @@ void DenseBatches::close(const std::shared_ptr<DenseBatch>& batch) {
   batch->run();
 }
 
-// Only this thread's requests hold one that is gathering.
+// Only requests of this thread hold a gathering batch.
 void DenseBatches::drop_abandoned() {
   std::erase_if(gathering_, [](const auto& batch) { return batch.use_count() == 1; });
 }

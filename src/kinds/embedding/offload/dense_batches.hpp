@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to models whose rows were reduced, until as many have come that their networks run
-// together: 64 queries, or those that came in 100 us.
+// Batches requests to models whose rows were reduced, so that their networks run together: 64
+// queries, or those that arrive within 100 us.
 //
 //           join              64 queries, or due          a helper is done
 //   (rows) -----> gathering ---------------------> running ----------------> ranked
 //                                                     |
-//                                                     +--> left: the request whose helper it was
-//                                                          has ended; another one goes on
+//                                                     +--> left: the request whose helper ran it
+//                                                          has ended; another one continues
 //
-// What a batch reads and writes is its own, so requests may end while it runs.
+// A batch owns all that it reads and writes, so requests may end while it runs.
 //
-// Thread: that of a scheduler; the helper that runs a batch looks at its items alone, which do not
+// Thread: that of a scheduler; the helper that runs a batch uses only its items, which do not
 // change any more.
 #pragma once
 
@@ -50,12 +50,12 @@ class DenseBatch {
   [[nodiscard]] bool is_full() const { return queries_ >= kQueries; }
   [[nodiscard]] bool is_ready(std::uint64_t now_ns) const { return is_full() || now_ns >= due_ns_; }
 
-  /// Errors: std::bad_alloc, and the batch is as it was.
+  /// Errors: std::bad_alloc, and the batch is unchanged.
   void add(std::shared_ptr<embedding::Inference> inference);
   void run() { state_.store(State::running, std::memory_order_relaxed); }
-  /// Who was to run it ends before it is ranked.
+  /// The request that was to run it ends before it is ranked.
   void leave();
-  /// On a helper: ranks some queries; returns whether there are others. Requires: it is running.
+  /// On a helper: ranks some queries; returns whether there are more. Requires: it is running.
   bool step();
 
  private:
@@ -68,16 +68,16 @@ class DenseBatch {
   std::atomic<State> state_{State::gathering};
 };
 
-/// Those of a scheduler that are gathering, one of each model at most.
+/// The gathering batches of a scheduler, at most one of each model.
 class DenseBatches final : public SchedulerPart {
  public:
-  /// The batch that this request goes with, which goes on for as long as a request holds it.
-  /// Errors: std::bad_alloc, and no batch has the request.
+  /// Adds a request to a batch, which lives as long as a request holds it. Errors: std::bad_alloc,
+  /// and no batch has the request.
   std::shared_ptr<DenseBatch> join(const std::shared_ptr<embedding::Inference>& inference,
                                    std::uint64_t now_ns);
-  /// Has it run, by whoever asks: nobody joins it any more.
+  /// Closes a batch, so that no request joins it; the caller runs it.
   void close(const std::shared_ptr<DenseBatch>& batch);
-  /// Batches of which all requests have ended go, and no longer hold their models.
+  /// Releases batches of which all requests have ended, and with them their models.
   void maintain(Services&) override { drop_abandoned(); }
 
  private:

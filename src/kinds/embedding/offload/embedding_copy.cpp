@@ -15,8 +15,8 @@
 namespace espalier::offload {
 namespace {
 
-/// Rows and groups as they are once readers see all whose records were handed over when it began.
-/// Of a row that is replaced meanwhile a part may come: the record of that is applied over it.
+/// Copies rows and groups once readers see all whose records were handed over when it began. A row
+/// that is replaced meanwhile may be torn: its record is applied over it.
 class EmbeddingCopy final : public ObjectCopy {
  public:
   explicit EmbeddingCopy(std::shared_ptr<embedding::EmbeddingTable> table)
@@ -26,7 +26,7 @@ class EmbeddingCopy final : public ObjectCopy {
     if (!begun_) {
       if (!table_->shows(wait_for_) && !planted(Bug::copy_waits_for_nothing)) return CopyStep::wait;
       begun_ = true;
-      memo_ = table_->memo();  // first, so that the rows that it has are among those
+      memo_ = table_->memo();  // first, so that the rows that it names are among those
       rows_ = table_->rows();
     }
     while (row_ < rows_ && !table_->dropped()) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An embedding table as records: that rows were appended, as many as lie in a piece.
+// Copies an embedding table as redo records: appends of as many rows as fit a piece.
 #pragma once
 
 #include <memory>

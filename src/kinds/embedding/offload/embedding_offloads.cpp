@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on embedding tables: making and opening them, their numbers, appends and groupings by
-// helpers, and replacements. Reductions are in reduction_calls.cpp.
+// Offloads of embedding tables: create, open and statistics, appends and groupings by helpers, and
+// replacements. Reductions are in reduction_calls.cpp.
 #include "kinds/embedding/offload/embedding_offloads.hpp"
 
 #include <cstring>
@@ -32,12 +32,12 @@ std::shared_ptr<EmbeddingTable> embedding_of(Call& call) {
 
 Next fail_no_embedding(Call& call) { return call.fail({Code::not_found, 0, call.map_number()}); }
 
-/// What a helper made of a table that is to be.
+/// The result of a helper that makes a table.
 struct EmbeddingCreateState {
   std::optional<Result<embedding_calls::Create::Reply>> done;
 };
 
-// By a helper, for memory may have to be reclaimed.
+// By a helper, because memory may have to be reclaimed.
 Next create_embedding(Call& call, const embedding_calls::Create& asked) {
   EmbeddingCreateState& state = call.state<EmbeddingCreateState>();
   if (state.done) return answer_or_fail(call, *state.done);
@@ -54,7 +54,7 @@ Next create_embedding(Call& call, const embedding_calls::Create& asked) {
   });
 }
 
-// The renames are counted before: one that comes between makes the answer an old one.
+// Renames are counted before: one in between makes the answer outdated.
 Next open_embedding(Call& call, const embedding_calls::Open& asked) {
   const std::uint32_t since = call.catalog().renames();
   const auto table = obtain(call.catalog(), asked);
@@ -64,7 +64,7 @@ Next open_embedding(Call& call, const embedding_calls::Open& asked) {
 
 // --- appending -----------------------------------------------------------------------------------
 
-/// What a helper made of an append.
+/// The result of a helper's append.
 struct EmbeddingAppendState {
   std::shared_ptr<EmbeddingTable> table;
   std::optional<TableResult<embedding_calls::Appended>> done;
@@ -81,13 +81,13 @@ Next append_rows(Call& call, const embedding_calls::Append& asked) {
 
 // --- replacing -----------------------------------------------------------------------------------
 
-/// What a helper made of a replacement.
+/// The result of a helper's replacement.
 struct EmbeddingReplaceState {
   std::shared_ptr<EmbeddingTable> table;
   std::optional<TableResult<embedding_calls::Replaced>> done;
 };
 
-/// Whether a replacement may have more sums to compute than a turn has time for.
+/// Whether a replacement may compute more sums than fit a turn.
 bool is_long_replacement(const EmbeddingTable& table) {
   constexpr std::uint32_t kFloatsMax = 64;  // 247 sums of 256 bytes: some 10 us
   return table.options().dimension > kFloatsMax && table.may_have_sums();
@@ -107,7 +107,7 @@ Next replace_row(Call& call, const embedding_calls::Replace& asked) {
 
 // --- groups --------------------------------------------------------------------------------------
 
-/// A grouping that a helper makes, some pieces a step. If its client goes, it is undone.
+/// A grouping that a helper makes, some pieces a step. If its client goes, it is reverted.
 struct GroupingRun {
   std::shared_ptr<EmbeddingTable> table;
   std::vector<std::uint32_t> own_rows;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of embedding tables.
+// A node's handlers of the calls of embedding tables.
 #pragma once
 
 #include <span>

@@ -146,7 +146,8 @@ class RankingOffloads : public EmbeddingOffloads {
   std::shared_ptr<embedding::RankingObject> model_;
 };
 
-// Each has its own ranks, whoever's helper ranks them: full batches, and those that are due.
+// Each has its own ranks, in whichever request's helper they run: full batches, and those that are
+// due.
 TEST_F(RankingOffloads, RequestsOfABatchHaveTheirOwnRanks) {
   std::vector<SchedulerClient*> clients;
   for (int i = 0; i < 5; ++i) clients.push_back(&node_.connect(kLongRequests));
@@ -230,7 +231,7 @@ TEST_F(RankingOffloads, MemoryOfReducedRowsIsSharedAmongClients) {
   EXPECT_TRUE(node_.run_until([&] { return share == 0; }));
 }
 
-// What nobody waits for keeps neither its model, nor queries that others' batches would rank.
+// Requests that ended keep neither their model, nor queries that other batches would rank.
 TEST_F(RankingOffloads, ABatchWhoseRequestsAllWentIsForgotten) {
   DenseBatches batches;
   const auto joined = [&](std::uint32_t count) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Embedding tables out of their records.
+// Recovers embedding tables from their records.
 #include <string>
 #include <vector>
 

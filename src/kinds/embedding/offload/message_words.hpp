@@ -12,7 +12,7 @@
 
 namespace espalier::offload {
 
-/// Words of a message, where they lie, or a copy of them if that is no place for words.
+/// The words of a message, in place, or copied if they are not aligned.
 template <class T>
 std::span<const T> words_of_message(std::string_view bytes, std::vector<T>& copy) {
   if (bytes.empty()) return {};

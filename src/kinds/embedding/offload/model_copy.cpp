@@ -11,8 +11,8 @@
 namespace espalier::offload {
 namespace {
 
-/// The weights of a model, which never change, as they stand in its file. What is unmade has none
-/// here; one that is being made has: of its records the first ones may be behind the copy.
+/// Copies the weights of a model, which never change, in the order of its file. An unmade model has
+/// none here; one that is being made has: the first of its records may precede the copy.
 class ModelCopy final : public ObjectCopy {
  public:
   explicit ModelCopy(std::shared_ptr<embedding::RankingObject> model) : model_(std::move(model)) {}
@@ -35,7 +35,7 @@ class ModelCopy final : public ObjectCopy {
     }
     if (floats.empty()) return false;
     const auto room = piece.add(embedding::weights_record_bytes(floats.size()));
-    if (room.empty()) return true;  // it is full now
+    if (room.empty()) return true;  // the piece is full
     embedding::write_weights(
         room, model_->id(), first_,
         {reinterpret_cast<const char*>(floats.data()), floats.size() * sizeof(float)});

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on ranking models. Text is parsed by a helper, as the paper's accelerator hands it to a
-// core of the CPU [RAMBDA §IV-C]; rows are reduced in steps, between which others go on; networks
-// run on a helper, for all requests of a batch together (dense_batches.hpp).
+// Offloads of ranking models. A helper parses text, as the paper's accelerator hands it to a core
+// of the CPU [RAMBDA §IV-C]; rows are reduced in steps, between which other requests proceed;
+// networks run on a helper, for all requests of a batch together (dense_batches.hpp).
 #include "kinds/embedding/offload/model_offloads.hpp"
 
 #include <memory>
@@ -35,16 +35,16 @@ namespace {
 using embedding::Inference;
 using embedding::RankingObject;
 
-/// Of words that are read in a turn.
+/// Limit on words that are parsed in a turn.
 constexpr std::size_t kReadBytesMax = 64 << 10;
-/// How long who waits for another's helper looks away.
+/// Interval at which a request that waits for another's helper checks again.
 constexpr std::uint64_t kLookAgainNs = 20'000;
 
 Next fail_as(Call& call, const TableError& error) { return call.fail(error.error, error.words); }
 
 // --- making --------------------------------------------------------------------------------------
 
-/// A model that a helper makes. If its client goes, it is undone.
+/// A model that a helper makes. If its client goes, it is reverted.
 struct ModelCreateRun {
   embedding::RankingMaking making;
   std::optional<TableResult<model_calls::Opened>> done{};
@@ -54,7 +54,8 @@ struct ModelCreateState {
   std::unique_ptr<ModelCreateRun> run;
 };
 
-/// Whoever may read the model reads these tables by it: so its maker must be one who may.
+/// All readers of the model read these tables by it: so the client that makes it must have the
+/// right.
 bool may_name_tables(Call& call, std::string_view file) {
   const std::string_view prefix = call.principal().prefix;
   const auto plan = embedding::read_model_plan(file);
@@ -97,7 +98,7 @@ Next create_model(Call& call, const model_calls::Create& asked) {
 
 // --- ranking -------------------------------------------------------------------------------------
 
-/// Of a request, and of the batch that it goes with, whichever lasts longer.
+/// Lives as long as the request and its batch.
 struct CountedInference {
   explicit CountedInference(std::shared_ptr<const RankingObject> model)
       : inference(std::move(model)) {}
@@ -106,7 +107,7 @@ struct CountedInference {
   Inference inference;
 };
 
-/// A request under way.
+/// A request in progress.
 struct InferRun {
   enum class Stage : std::uint8_t { parsing, reducing, waiting };
 
@@ -115,11 +116,11 @@ struct InferRun {
   }
 
   std::shared_ptr<Inference> inference;
-  PooledRows* rows = nullptr;  // goes with it
+  PooledRows* rows = nullptr;  // its quota, which lives with it
   Stage stage = Stage::parsing;
   TableResult<void> parsed{};
   std::shared_ptr<DenseBatch> batch;
-  bool runs = false;  // it is this request whose helper ranks the batch
+  bool runs = false;  // the helper of this request ranks the batch
 };
 
 struct InferState {

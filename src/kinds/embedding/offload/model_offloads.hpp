@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of ranking models.
+// A node's handlers of the calls of ranking models.
 #pragma once
 
 #include <span>

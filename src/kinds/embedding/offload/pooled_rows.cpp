@@ -7,7 +7,7 @@
 namespace espalier::offload {
 namespace {
 
-// Others may be refused for the moment in which too much is counted.
+// Other requests may be refused while too much is counted.
 bool take_counted(std::atomic<std::uint64_t>& counted, std::uint64_t bytes, std::uint64_t most) {
   if (counted.fetch_add(bytes, std::memory_order_relaxed) + bytes <= most) return true;
   counted.fetch_sub(bytes, std::memory_order_relaxed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that requests to models have for reduced rows, up to 16 MiB each: counted for each
-// principal and for each scheduler, so that nobody has a node's heap filled by asking for more than
-// it answers.
+// Quotas for the memory of reduced rows of requests to models, up to 16 MiB each: for each
+// principal and for each scheduler, so that no client fills a node's heap by requests for more than
+// the node answers.
 //
 // Thread: any.
 #pragma once
@@ -16,14 +16,14 @@
 
 namespace espalier::offload {
 
-/// Of a principal, at all schedulers.
+/// The quota of a principal, at all schedulers.
 struct PooledShare final : AccountPart {
   static constexpr std::uint64_t kBytesMax = 64 << 20;
 
   std::atomic<std::uint64_t> bytes{0};
 };
 
-/// Of a scheduler. Requests give back what they have of it also when it has gone.
+/// The quota of a scheduler. Requests return their share even after it is gone.
 struct PooledMemory final : SchedulerPart {
   static constexpr std::uint64_t kBytesMax = 256 << 20;
 
@@ -31,7 +31,7 @@ struct PooledMemory final : SchedulerPart {
       std::make_shared<std::atomic<std::uint64_t>>(0);
 };
 
-/// What one request has of both, until its end.
+/// The share of one request of both, until its end.
 class PooledRows {
  public:
   PooledRows() = default;
@@ -39,8 +39,8 @@ class PooledRows {
   PooledRows(const PooledRows&) = delete;
   PooledRows& operator=(const PooledRows&) = delete;
 
-  /// Whether there is as much left of both; else it has none. Requires: it is asked once.
-  /// Errors: std::bad_alloc, and it has none.
+  /// Takes a share of both quotas; false: there is not so much left, and it has none. Requires: it
+  /// is called once. Errors: std::bad_alloc, and it has none.
   [[nodiscard]] bool take(std::uint64_t bytes, const PrincipalRef& account,
                           const PooledMemory& memory);
 

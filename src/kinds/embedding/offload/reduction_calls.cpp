@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reduction takes its first rows' lines into the cache in its first step, so that all that the
-// turn took from its clients is on its way before the first is summed; then 64 rows a turn, so that
-// others go on [RAMBDA §IV-C].
+// Reductions of bags of embedding tables. Each prefetches its first rows in its first step, so that
+// the rows of all requests of a turn are in flight before the first is summed; then it folds 64
+// rows a turn, so that other requests proceed [RAMBDA §IV-C].
 #include "kinds/embedding/offload/reduction_calls.hpp"
 
 #include <array>
@@ -34,8 +34,8 @@ Next fail_in_words(Call& call, const TableError& error) {
   return call.fail(error.error, error.words);
 }
 
-/// The table that was found last: most requests are of few tables, and the catalogue has a lock. It
-/// keeps none of them.
+/// Caches the table that was found last: most requests are of few tables, and the catalogue has a
+/// lock. Keeps none of them alive.
 struct LastTable final : SchedulerPart {
   std::uint32_t number = 0;
   std::weak_ptr<EmbeddingTable> table;
@@ -45,7 +45,7 @@ std::shared_ptr<EmbeddingTable> find_table(Call& call, std::uint32_t number) {
   LastTable& last = call.scheduler_part<LastTable>();
   if (last.number == number) {
     auto table = last.table.lock();
-    if (table != nullptr && !table->dropped()) return table;  // no number is given again
+    if (table != nullptr && !table->dropped()) return table;  // no number is reused
   }
   auto table = call.catalog().find<EmbeddingTable>(number);
   last.number = number;
@@ -55,13 +55,13 @@ std::shared_ptr<EmbeddingTable> find_table(Call& call, std::uint32_t number) {
 
 // --- of one table --------------------------------------------------------------------------------
 
-/// Of a message, where words cannot be read as they lie.
+/// Copies of a message's words, if they are not aligned in place.
 struct OwnWords {
   std::vector<std::uint32_t> ids, offsets;
   std::vector<float> weights, vector;
 };
 
-/// A reduction under way. It has memory of its own, being more than a request has room for.
+/// A reduction in progress. It is allocated separately, because it does not fit a request.
 struct ReductionRun {
   std::shared_ptr<EmbeddingTable> table;
   OwnWords own;
@@ -74,7 +74,7 @@ struct ReduceState {
   std::unique_ptr<ReductionRun> run;
 };
 
-/// One of a few rows: these are asked for, and it is done in the next step.
+/// A reduction of a few rows: these are prefetched, and it is completed in the next step.
 struct SmallReduceState {
   std::shared_ptr<EmbeddingTable> table;
   embedding::SmallReduction reduction;
@@ -121,7 +121,7 @@ Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
     return fail_no_table(call, call.map_number());
   }
   const std::uint32_t dimension = table->options().dimension;
-  // Before each offset is looked at, and before anything is kept for the client.
+  // Before each offset is checked, and before anything is allocated for the client.
   const std::size_t floats =
       asked.offsets.size() / sizeof(std::uint32_t) *
       embedding::result_width(static_cast<Reduction>(asked.shape.reduction), dimension);
@@ -140,7 +140,7 @@ Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
   ReduceState& state = call.new_state<ReduceState>();
   state.run = std::make_unique<ReductionRun>();
   ReductionRun& run = *state.run;
-  run.own = std::move(own);  // words stay where they are
+  run.own = std::move(own);  // the words do not move
   run.table = std::move(table);
   run.results.resize(floats);
   run.over = floats == 0;
@@ -152,7 +152,7 @@ Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
 
 // --- of several tables ---------------------------------------------------------------------------
 
-/// Reductions of several tables under way.
+/// Reductions of several tables in progress.
 struct TablesRun {
   std::vector<std::shared_ptr<EmbeddingTable>> tables;
   std::vector<std::uint32_t> own_words;
@@ -165,7 +165,7 @@ struct TablesState {
   std::unique_ptr<TablesRun> run;
 };
 
-/// The table of this number, if this client may read it: of the first one that was asked before.
+/// The table of this number, if this client may read it: for the first one that was checked before.
 /// Errors: not_found, not_permitted.
 Result<std::shared_ptr<EmbeddingTable>> table_for(Call& call, std::uint32_t number, bool first,
                                                   std::uint32_t named) {
@@ -181,8 +181,8 @@ Result<std::shared_ptr<EmbeddingTable>> table_for(Call& call, std::uint32_t numb
   return table;
 }
 
-/// Finds the tables, and what is asked of each. Returns floats of the results, which are at most a
-/// little more than may be: it ends there.
+/// Finds the tables, and the work on each. Returns the floats of the results, which exceed the
+/// limit by at most a little: it stops there.
 TableResult<std::size_t> read_works(Call& call, const embedding_calls::ReduceTables& asked,
                                     TablesRun& run) {
   std::span<const std::uint32_t> data = words_of_message(asked.data, run.own_words);
@@ -260,13 +260,13 @@ Next reduce_bags(Call& call, const embedding_calls::Reduce& asked) {
   if (call.has_state<SmallReduceState>()) return finish_small(call, asked);
   if (!call.has_state<ReduceState>()) return begin_reduction(call, asked);
   ReductionRun& run = *call.state<ReduceState>().run;
-  if (!run.over) {  // of a table that was dropped since as well: it is there as long as this
+  if (!run.over) {  // of a dropped table as well: it lives as long as this
     const auto stepped = run.reducer->step();
     if (!stepped) return fail_in_words(call, embedding::error_of(stepped.error()));
     if (*stepped) return call.again();
     run.over = true;
     run.table->count(run.reducer->counts());
-    run.reducer.reset();  // who takes no answer keeps no groups
+    run.reducer.reset();  // a client that takes no answer keeps no groups alive
   }
   const std::string_view results(reinterpret_cast<const char*>(run.results.data()),
                                  run.results.size() * sizeof(float));

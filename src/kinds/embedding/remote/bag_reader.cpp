@@ -21,18 +21,18 @@ using embedding::planted;
 
 enum EmbeddingReadFault : std::uint32_t { kEmbeddingHeaderFault = 3, kEmbeddingCountsFault = 4 };
 
-/// Of the header, what readers look at.
+/// The part of the header that readers use.
 constexpr std::size_t kReadHeaderBytes = offsetof(EmbeddingHeader, count_reserved);
-/// Entries that nobody asked for, for the sake of one READ in place of two.
+/// Limit on unwanted entries that one READ spans to avoid a second one.
 constexpr std::uint32_t kEntriesBetween = 8;
 constexpr std::size_t kEntryWords = sizeof(PageEntry) / sizeof(std::uint64_t);
 
 }  // namespace
 
-/// Rows of ids that follow each other, on their way.
+/// Rows of consecutive ids in flight.
 struct BagReader::Step {
   enum class Phase : std::uint8_t { fresh, entries, rows, proof, whole };
-  /// Entries of pages that follow each other, and where they are in `entry_words`.
+  /// Entries of consecutive pages, and their offset in `entry_words`.
   struct Run {
     std::uint32_t first;
     std::uint32_t end;
@@ -57,18 +57,18 @@ struct BagReader::Step {
   std::size_t first_id = 0;
   std::uint32_t rounds = 0;
   std::uint64_t list = 0;                // from which entries are read
-  std::vector<const std::byte*> rows;    // where each has come to
-  std::vector<std::uint32_t> pending;    // of them, those that are not known to be whole
+  std::vector<const std::byte*> rows;    // destination of each
+  std::vector<std::uint32_t> pending;    // of them, those not known to be whole
   std::vector<std::uint32_t> pages;      // of these rows, ascending
   std::vector<std::uint64_t> expected;   // the sequence of each
-  std::vector<bool> confirmed;           // which of them have it still
+  std::vector<bool> confirmed;           // which of them are unchanged
   std::vector<Run> runs;                 // ascending
   std::vector<std::uint64_t> row_words;  // each row with a word to spare
   std::vector<std::uint64_t> entry_words;
   alignas(8) std::byte header[kReadHeaderBytes];
 };
 
-/// A reduction under way: its rows' lease, and what is left where it ends early.
+/// A reduction in progress: the lease of its rows, and its cleanup if it ends early.
 class BagReader::Reading {
  public:
   Reading(BagReader& reader, std::span<const std::uint32_t> ids)
@@ -121,8 +121,8 @@ TableResult<void> BagReader::reduce(const embedding::ReductionWork& work, std::s
 
 // --- the header ----------------------------------------------------------------------------------
 
-// The place of the first id that is no row's; behind the last one: there is none. Rows are never
-// fewer, so the header is asked only where an id is not among those that are known.
+// The place of the first id that is no row's; the end: there is none. Rows never become fewer, so
+// the header is read only if an id is not among the known ones.
 Result<std::size_t> BagReader::find_wrong_id(const Wait& wait) {
   const auto find = [this] {
     const auto wrong = std::ranges::find_if(ids_, [this](std::uint32_t id) { return id >= rows_; });
@@ -175,7 +175,7 @@ std::shared_ptr<BagReader::Step> BagReader::take_step() {
   return step;
 }
 
-// What is on its way comes to where it goes, whoever still wants it.
+// READs in flight still write to their destinations.
 void BagReader::leave() {
   for (const auto& step : steps_) {
     if (step->reads.waiting) port_.keep_until_done(step->reads, step);
@@ -241,7 +241,7 @@ Result<void> BagReader::go_on(Step& step) {
   return {};
 }
 
-// --- what is asked for ---------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 Result<void> BagReader::ask(Step& step) {
   collect_pages(step);
@@ -300,7 +300,7 @@ void BagReader::ask_proof(Step& step) {
   port_.want(step.reads, target_.header_offset, step.header, kReadHeaderBytes);
 }
 
-// Entries that the list has no room for are those of a newer one, which the header tells.
+// Entries beyond the list's capacity are those of a newer one, which the header names.
 void BagReader::want_entries(Step& step, bool unknown_only) {
   step.list = list_;
   step.runs.clear();
@@ -325,13 +325,13 @@ void BagReader::want_entries(Step& step, bool unknown_only) {
 
 Result<void> BagReader::send(Step& step) {
   if (step.reads.failed && port_.failed()) return fail(Code::connection_lost);
-  ESPALIER_ASSERT(!step.reads.failed);  // all that is asked for was found to lie in the region
+  ESPALIER_ASSERT(!step.reads.failed);  // all bytes requested were found to lie in the region
   port_.prefetch(step.reads, 0);
   port_.send(step.reads);
   return {};
 }
 
-// --- what has come -------------------------------------------------------------------------------
+// --- completions ---------------------------------------------------------------------------------
 
 Result<void> BagReader::take_entries(Step& step) {
   if (auto taken = take_header(step.header); !taken) return taken;

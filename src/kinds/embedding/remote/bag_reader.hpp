@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bags of an embedding table, reduced by a client that READs the rows itself, while the host
-// appends and replaces rows and knows nothing of the client but a lease.
+// Reduces bags of an embedding table by one-sided READs of the rows, while the host appends and
+// replaces rows and is involved only by a lease.
 //
-//   header       entries of pages that are      rows, then the entries of    once more where
+//   header       entries of pages that are      rows, then the entries of    once more if
 //   the first    not known, or were odd when -> their pages, and the    ---> a sequence has
-//   time         last seen                      header                       moved
+//   time         last read                      header                       changed
 //
-// Where a page lies never changes, and the sequence that it had when last seen is a hint, which the
-// entry that comes after the rows confirms. So what has been read before costs one doorbell for
-// each step of rows; two, where READs keep no order.
+// The place of a page never changes, and the sequence that it had when last read is a hint, which
+// the entry that is read after the rows confirms. So rows of known pages cost one doorbell for each
+// step; two, if READs are not ordered.
 //
-// Why rows are believed
-// B1. A page's sequence was seen, even, before its rows were asked for. Its entry was read after
+// Correctness: why the rows are whole
+// B1. A page's sequence was read, even, before its rows were requested. Its entry was read after
 //     their last byte, in a page list that was still the header's after that byte. A sequence never
-//     goes back, and whatever was replaced before the header was read has moved it in that list
+//     goes back, and any replacement before the header was read has changed it in that list
 //     (kinds/embedding/embedding_table.hpp, invariant 5). So nothing was replaced between.
 // B2. The header was read after their last byte, too, and was the table's, and live: pages are the
-//     table's until it goes.
+//     table's until it is destroyed.
 // B3. A READ succeeds only while the session's key is good, which is revoked before its lease ends;
-//     and results are given out when the lease is believed.
-// B4. All bytes are the node's and may be anything: they lead to an error, or to another look, so
-//     often at most, and never outside the region.
+//     and results are returned only while the lease is valid.
+// B4. All bytes are the node's and may be anything: they lead to an error, or to a limited number
+//     of retries, and never outside the region.
 //
 // Thread: one.
 #pragma once
@@ -49,10 +49,10 @@ namespace espalier::place {
 
 class BagReader {
  public:
-  /// Looks at one step's rows, after which others answer better.
+  /// Limit on rounds for one step's rows, after which the rings serve it better.
   static constexpr std::uint32_t kRoundsMax = 16;
   static constexpr std::size_t kStepsAhead = 2;
-  /// Of rows of one step.
+  /// Limit on the bytes of rows of one step.
   static constexpr std::size_t kStepBytesMax = std::size_t{256} << 10;
 
   struct Options {
@@ -60,8 +60,7 @@ class BagReader {
     std::function<std::uint64_t()> now_ns;  // any clock that does not go back
     std::uint32_t step_rows = 256;          // of one doorbell, at most
   };
-  /// Called again and again while it waits: for who keeps the lease, or sleeps. False: it waits no
-  /// more.
+  /// Called repeatedly while it waits, to renew the lease, or to sleep. False: it waits no more.
   using Wait = std::function<bool()>;
   struct Counts {
     std::uint64_t bags = 0;
@@ -77,15 +76,15 @@ class BagReader {
 
   /// Reduces bags of the rows that the table has. Cost: see above. Requires: no fault_of_work();
   /// ids are numbered by no grouping; `results` has room for result_width() floats of each bag,
-  /// which are of no use where it fails.
+  /// which are void if it fails.
   /// Errors: invalid_argument (an id is no row's, in words), not_found (the table was dropped, or
-  /// renamed), contended (rows were replaced again and again), connection_lost (the pair has
-  /// failed, or there is no lease), corrupt (what lies there is no such table); std::bad_alloc, and
-  /// then the pair is to be ended.
+  /// renamed), contended (rows were replaced too often), connection_lost (the pair has failed, or
+  /// there is no lease), corrupt (what lies there is no such table); std::bad_alloc, and then the
+  /// pair must be closed.
   TableResult<void> reduce(const embedding::ReductionWork& work, std::span<float> results,
                            const Wait& wait);
 
-  /// From now on a table that was renamed later than by so many renames is not_found.
+  /// From now on a table that was renamed after so many renames is not_found.
   void expect_renames(std::uint32_t renames) { renames_ = renames; }
   [[nodiscard]] LeaseGuard& lease() { return lease_; }
   [[nodiscard]] const Counts& counts() const { return counts_; }
@@ -96,7 +95,7 @@ class BagReader {
   class Reading;
   struct Page {
     std::uint64_t ref = 0;       // 0: not known
-    std::uint64_t sequence = 1;  // when last seen
+    std::uint64_t sequence = 1;  // when last read
     [[nodiscard]] bool is_known() const { return ref != 0 && sequence % 2 == 0; }
   };
 
@@ -130,8 +129,8 @@ class BagReader {
   base::ReadyQueue believed_{1};
   bool wants_belief_ = false;
   std::uint32_t renames_ = 0;
-  std::uint64_t rows_ = 0;  // that the header counted when last seen
-  std::uint64_t list_ = 0;  // where it had its page list; 0: it was never read
+  std::uint64_t rows_ = 0;  // that the header counted when last read
+  std::uint64_t list_ = 0;  // place of its page list; 0: not read yet
   std::vector<Page> pages_;
   std::span<const std::uint32_t> ids_;       // of what is being reduced
   std::deque<std::shared_ptr<Step>> steps_;  // in the order of their rows

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of bags by READ notices each broken rule of reading rows from elsewhere.
+// The check of bags by READ notices each broken rule of remote reads of rows.
 #include <gtest/gtest.h>
 
 #include <string>

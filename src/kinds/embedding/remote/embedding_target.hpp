@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a reader elsewhere knows of an embedding table before it begins: which it is, where its
-// header lies, and what its rows are like. Nothing of it changes while the table lives.
+// The identity, the location and the format of an embedding table, which a remote reader knows
+// before it begins. Nothing of it changes while the table lives.
 //
 // Thread: plain values.
 #pragma once
@@ -13,8 +13,8 @@
 namespace espalier::place {
 
 struct EmbeddingTarget {
-  /// Of a place that a node told, in a region of so many bytes. Every field is checked; the bytes
-  /// may be anything. Errors: corrupt (detail: 1 no shape that a table has, 2 outside the region).
+  /// Parses a place that a node answered, in a region of so many bytes. Every field is checked; the
+  /// bytes are untrusted. Errors: corrupt (detail: 1 no shape of a table, 2 outside the region).
   [[nodiscard]] static Result<EmbeddingTarget> read(const embedding::EmbeddingPlace& place,
                                                     std::uint64_t region_bytes);
 
@@ -23,7 +23,7 @@ struct EmbeddingTarget {
     return offset % wire::kBlockBytes == 0 && bytes <= region_bytes &&
            offset <= region_bytes - bytes;
   }
-  /// Whether a header is this table's, and the table was neither dropped nor renamed since so many
+  /// Whether a header is this table's, and the table was neither dropped nor renamed after so many
   /// renames.
   [[nodiscard]] bool is_live(const embedding::EmbeddingHeader& header,
                              std::uint32_t renames) const {
@@ -38,7 +38,7 @@ struct EmbeddingTarget {
   [[nodiscard]] std::uint64_t first_list() const {
     return header_offset + embedding::kFirstListOffset;
   }
-  /// Entries that the list at this place has room for.
+  /// Number of entries that fit the list at this place.
   [[nodiscard]] std::uint64_t room_of(std::uint64_t list) const {
     return list == first_list() ? embedding::kFirstListEntries : embedding::kPagesMax;
   }

@@ -194,8 +194,8 @@ inline bool sums_follow_replacements() {
   return good && audit(*of.table).empty();
 }
 
-/// Whether sums follow rows that are stored by who raises the mark, who computes none of them:
-/// nobody reads them until they are computed, whatever else lies on their page.
+/// Whether sums follow rows that the thread stores that raises the mark, which computes none of
+/// them: no reader uses them until they are computed, whatever else lies on their page.
 inline bool sums_follow_durable_replacements() {
   catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
   NumberedRows of(40);

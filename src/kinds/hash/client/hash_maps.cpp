@@ -14,7 +14,7 @@
 #include "kinds/hash/client/one_sided_hashes.hpp"
 #include "kinds/hash/execute.hpp"
 #include "kinds/hash/hash_map.hpp"
-#include "kinds/hash/hash_threads.hpp"  // what a lease leads to, in line
+#include "kinds/hash/hash_threads.hpp"  // inlined by leases
 #include "wire/message.hpp"
 
 namespace espalier::client {
@@ -31,14 +31,14 @@ Result<Written> written_of(const Result<hash_calls::ItemWritten>& reply) {
   return Written{reply->version, reply->applied, reply->found};
 }
 
-// What a row says of lengths, in the words of the handle.
+// Checks the lengths that a call's row limits, with the errors of the handle.
 Result<void> check_lengths(std::string_view key, std::string_view value = {}) {
   if (key.empty() || key.size() > HashMap::kKeyBytesMax) return fail(Code::key_too_long);
   if (value.size() > HashMap::kValueBytesMax) return fail(Code::value_too_long);
   return {};
 }
 
-/// Makes a handle of an object that was reached.
+/// Makes a handle for an object that was opened.
 struct MakeHashHandle {
   const std::shared_ptr<channel::Channel>& by;
 
@@ -103,7 +103,7 @@ class HashGetAnswer final : public Handler {
   std::string& value_;
 };
 
-// Nothing: the rings are to answer.
+// A get by READs; nothing: the get must go by the rings.
 std::optional<Result<std::optional<Version>>> get_alone(RemoteSessions& sessions,
                                                         channel::NodeNumber node, std::uint32_t map,
                                                         std::string_view key, std::string& value) {
@@ -136,7 +136,7 @@ HashMapImpl::HashMapImpl(std::shared_ptr<channel::Channel> channel, Object objec
       now_(&object_),
       alone_(reads_alone(*channel_)) {}
 
-// It comes to an end: each round is at another node than the one before.
+// Terminates: each round is at a node that replaced the one before.
 template <class Act>
 auto HashMapImpl::at_node(const Act& act) -> decltype(act(std::declval<const Object&>())) {
   for (;;) {
@@ -231,7 +231,7 @@ Result<Written> HashMapImpl::compare_and_set_at(const Object* only, std::string_
                                                 std::optional<std::string_view> desired) {
   const auto good = check_lengths(key, desired.value_or(std::string_view()));
   if (!good) return std::unexpected(good.error());
-  // No value is as long: it would fail at the end, if the message could be sent.
+  // No value is as long: the condition fails without a message, which could not be sent.
   if (condition.value.size() > HashMap::kValueBytesMax) return fail(Code::condition_failed);
   hash_calls::CompareAndSet asked;
   asked.key = key;
@@ -253,9 +253,9 @@ Result<Written> HashMapImpl::compare_and_set_at(const Object* only, std::string_
   });
 }
 
-// Without versions the value itself says whether something came between: who puts back what was
-// there has changed nothing. What was read at one node is not written at the next one, where the
-// same version may be that of another value.
+// Without versions the condition compares the value: a writer that restores the old value has
+// changed nothing. What was read at one node is not written at its replacement, at which the same
+// version may belong to another value.
 Result<Written> HashMapImpl::modify(
     std::string_view key,
     const std::function<std::optional<std::string>(std::optional<std::string_view>)>& change) {
@@ -295,7 +295,7 @@ Result<std::uint64_t> HashMapImpl::walk(const ItemSink& sink) {
     return sink(items);
   };
   return at_node([&](const Object& at) -> Result<std::uint64_t> {
-    if (began) return fail(Code::not_found, at.number());  // nothing is delivered twice
+    if (began) return fail(Code::not_found, at.number());  // no item is delivered twice
     return walk_of_node(*channel_, at, noticed);
   });
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind HashMap: one object, reached by a channel. What a call does is the same
-// function here and at a node (kinds/hash/execute.hpp); reads copy the value once, from the map or
-// out of the message. Where another node has come, the next head of a chain or one that was started
-// again, the map is opened anew by its name; walks and pipelines end with the node that they began
-// at.
+// Implementation behind HashMap: one object, reached by a channel. A call runs the same function
+// locally and at a node (kinds/hash/execute.hpp); reads copy the value once, from the map or out of
+// the message. If another node replaces the first, i.e. the next head of a chain or one that was
+// restarted, the map is reopened by its name; walks and pipelines end with the node at which they
+// began.
 //
 // Thread: any.
 #pragma once
@@ -45,13 +45,13 @@ class HashMapImpl final : public Interface {
 
   [[nodiscard]] const std::string& name() const { return object_.name(); }
 
-  /// The version of what was found, whose value is in `value`; none: it is as it was. Versions are
-  /// of one run of one node: where another has come, a map may have begun with 1 again.
+  /// Returns the version of the item, and its value in `value`; none: `value` is unchanged.
+  /// Versions belong to one run of one node: after a replacement, a map may have restarted at 1.
   Result<std::optional<Version>> get(std::string_view key, std::string& value);
   template <class Request>
   Result<Written> write(std::string_view key, std::string_view value);
   Result<Written> erase(std::string_view key);
-  /// A condition on a version fails where another node has come meanwhile.
+  /// A condition on a version fails if the node was replaced meanwhile.
   Result<Written> compare_and_set(std::string_view key, const Condition& condition,
                                   std::optional<std::string_view> desired);
   Result<Written> modify(
@@ -68,21 +68,21 @@ class HashMapImpl final : public Interface {
 
  private:
   [[nodiscard]] const Object& object() const { return *now_.load(std::memory_order_acquire); }
-  /// Does something with the map, and again where its node does not know it and another one has a
-  /// map of that name and of its options: what was refused so was not done. Errors: besides those
-  /// of what is done, those of open_again().
+  /// Runs `act` on the map, and again if its node does not know the map and a replacement has one
+  /// of that name and those options: the refused call had no effect. Errors: besides those of
+  /// `act`, those of open_again().
   template <class Act>
   auto at_node(const Act& act) -> decltype(act(std::declval<const Object&>()));
   /// `from`: where the value was read.
   Result<std::optional<Version>> get_from(std::string_view key, std::string& value,
                                           const Object*& from);
-  /// `only`: at another one the condition fails; null: at any.
+  /// `only`: the condition fails at any other object; null: at none.
   Result<Written> compare_and_set_at(const Object* only, std::string_view key,
                                      const Condition& condition,
                                      std::optional<std::string_view> desired);
-  /// Opens it at a node that has come since. False: there is none, or it has no such map. Errors:
-  /// whatever else keeps it from being opened, as connection_lost, not_permitted, out_of_memory.
-  /// Requires: it is no object of this process.
+  /// Reopens it at a replacement node. False: there is none, or it has no such map. Errors: any
+  /// other reason that prevents reopening, as connection_lost, not_permitted, out_of_memory.
+  /// Requires: the object is not of this process.
   [[nodiscard]] Result<bool> open_again(const Object& before);
 
   const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
@@ -90,7 +90,7 @@ class HashMapImpl final : public Interface {
   std::mutex mutex_;                                 // guards all changes of these two
   std::deque<Object> later_;                         // as it was opened since
   std::atomic<const Object*> now_;                   // one of them; they stay
-  RemoteSessions* const alone_;  // of channel_, where gets are this process's own; else null
+  RemoteSessions* const alone_;  // of channel_, if gets are one-sided; else null
 };
 
 // The hash maps of a store. Returned ones are never null. Errors: see Store.

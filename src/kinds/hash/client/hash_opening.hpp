@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node answers to one_sided_hash, as a client reads it.
+// The answer of a node to one_sided_hash, as its client parses it.
 //
 // Thread: any.
 #pragma once
@@ -15,10 +15,10 @@
 namespace espalier::client {
 
 struct HashOpening {
-  /// Reads the fields; those of kinds that are not known are skipped. Errors: corrupt (detail 1: a
-  /// field is cut or missing).
+  /// Parses the fields; skips those of unknown kinds. Errors: corrupt (detail 1: a field is cut or
+  /// missing).
   static Result<HashOpening> read(std::string_view payload);
-  /// Where this hash map lies. Errors: corrupt (2: another map, or there is no lease; else as
+  /// The location of this hash map. Errors: corrupt (2: another map, or there is no lease; else as
   /// HashTarget::read), unsupported.
   [[nodiscard]] Result<place::HashTarget> target_of(std::uint32_t map_id) const;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a node's answer to one_sided_hash: nothing behind them is read, and all that a
-// reader of the hash map that they tell of would read lies in the region.
+// reader of the hash map that they describe would read lies in the region.
 //
 // Input: the fields.
 #include <cstdint>

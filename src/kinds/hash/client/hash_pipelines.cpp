@@ -31,7 +31,7 @@ class OwnHashPipeline final : public PipelineImpl {
         place_(place),
         queue_(*object.own(), place->thread,
                hash::PipelineDistances::of_machine().within(in_flight)) {}
-  // What is in flight points to the handlers of others, which are told before it ends.
+  // Requests in flight point to the caller's handlers, which are called before it ends.
   ~OwnHashPipeline() override {
     while (pending() != 0) poll();
     threads_->release(place_);
@@ -61,9 +61,9 @@ class OwnHashPipeline final : public PipelineImpl {
     }
     return pending();
   }
-  // Nothing in the queue waits for anything but its turn. What came since the last call moves it
-  // on, so that what is in flight stays so; where nothing came, all have their turns. Where writes
-  // would have to wait, none has.
+  // A queued request waits only for its turn. Requests that came since the last call advance the
+  // queue, so that it stays full; without new ones all have their turns. None has if writes would
+  // have to wait.
   std::size_t advance() override {
     if (writes_must_wait()) return pending();
     const bool came = waiting_ != 0;
@@ -91,7 +91,7 @@ class OwnHashPipeline final : public PipelineImpl {
   static bool is_write(const Request& request) {
     return request.op >= Op::put && request.op <= Op::erase;
   }
-  // What was submitted is written when it has its turn, which may be long after that.
+  // A request may write in its turn, which may be long after its submission.
   void wait_before_writes() {
     writes_ = writes_ && pending() != 0;
     if (writes_) catalog::wait_for_disk(*object_.own());
@@ -101,7 +101,7 @@ class OwnHashPipeline final : public PipelineImpl {
     return writes_ && catalog::must_wait_for_disk(*object_.own());
   }
   [[nodiscard]] std::size_t pending() const { return waiting_ + queue_.pending(); }
-  // Some at a time: what is done for each call of this is done once for all of them.
+  // Enqueues several at a time, which shares the cost of each call.
   void push_next() {
     Batch& batch = batches_.front();
     const std::span<const Request> all = batch.requests;
@@ -114,14 +114,14 @@ class OwnHashPipeline final : public PipelineImpl {
     ESPALIER_ASSERT(left.size() == all.size() - some);
   }
 
-  const std::shared_ptr<channel::Channel> channel_;  // keeps the store
+  const std::shared_ptr<channel::Channel> channel_;  // keeps the store alive
   const channel::Reached<hash::HashMap> object_;
   const std::shared_ptr<hash::HashThreads> threads_;
   hash::HashThreads::Place* const place_;
   hash::HashPipeline queue_;
-  std::deque<Batch> batches_;  // that are not in the queue yet
+  std::deque<Batch> batches_;  // not in the queue yet
   std::size_t waiting_ = 0;    // requests of them
-  bool writes_ = false;        // some that are in flight may write, where that may have to wait
+  bool writes_ = false;        // some requests in flight may write, if writes may have to wait
   std::uint64_t completed_ = 0;
 };
 
@@ -136,7 +136,7 @@ wire::OffloadId hash_call_of(Op op) {
   }
 }
 
-// A lane for what goes by the rings, and one for what the lease needs.
+// Opens one lane for gets by the rings, and one for requests about the lease.
 Result<std::unique_ptr<PipelineImpl>> open_alone(RemoteSessions& sessions, const Scope& scope,
                                                  channel::NodeNumber node,
                                                  std::uint32_t in_flight) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind Pipelines of hash maps: the rolling queue of one of this process, or a lane
-// to a node.
+// Implementations of hash map Pipelines: a rolling queue for a map of this process, or a lane to a
+// node.
 //
 // Thread: one at a time.
 #pragma once

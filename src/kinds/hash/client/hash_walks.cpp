@@ -14,7 +14,7 @@
 namespace espalier::client {
 namespace {
 
-/// The pieces that a node answers.
+/// A walk by the pieces that a node answers.
 class NodeWalk {
  public:
   NodeWalk(channel::Channel& channel, const channel::Reached<hash::HashMap>& object,
@@ -51,14 +51,14 @@ class NodeWalk {
     }
     deliver();
     if (!wanted_) return {};
-    // Behind a key that does not come later it would never end.
+    // A last key that is not behind `after_` would make the walk endless.
     const bool bad = count != piece.count || !left.empty() || (count != 0 && item.key == after_);
     if (bad) return fail(Code::corrupt);
     after_ = item.key;
     return {};
   }
 
-  // One that was erased meanwhile does not come.
+  // Skips an item that was erased meanwhile.
   Result<void> take_long(std::string_view key) {
     if (!wanted_) return {};
     const wire::RequestMessage<hash_calls::Get> message({object_.number(), key});

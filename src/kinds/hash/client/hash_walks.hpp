@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All items of a hash map, of this process or of a node, as HashMap::walk delivers them.
+// Walks over all items of a hash map, of this process or of a node, for HashMap::walk.
 //
 // Thread: any.
 #pragma once
@@ -18,7 +18,7 @@ namespace espalier::client {
 
 // Errors of both: as HashMap::walk; std::bad_alloc.
 [[nodiscard]] Result<std::uint64_t> walk_own(hash::HashMap& map, const ItemSink& sink);
-/// Asks for one piece after the other, and for each long value by itself.
+/// Requests the pieces in order, and each long value separately.
 [[nodiscard]] Result<std::uint64_t> walk_of_node(channel::Channel& channel,
                                                  const channel::Reached<hash::HashMap>& object,
                                                  const ItemSink& sink);

@@ -14,7 +14,7 @@ namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kHashesNapNs = 1'000'000;
-// Of what is remembered, so large a part at most is for directories.
+// Share of the cache for directories, at most: one part in so many.
 constexpr std::uint64_t kDirectoriesShare = 8;
 constexpr int kHashTries = 2;  // the second with a new session's key and lease
 
@@ -40,8 +40,8 @@ Result<place::HashGets*> OneSidedHashes::open(RemoteRequests& requests, NodeConn
   return opened;
 }
 
-// Where there is no memory the node may have granted a lease that nobody keeps, with which the
-// session falls.
+// Without memory the node may have granted a lease that this process does not know, and with which
+// its session will be fenced.
 Result<place::HashGets*> OneSidedHashes::open_or_close(RemoteRequests& requests,
                                                        NodeConnection& connection,
                                                        std::uint32_t map) {
@@ -78,7 +78,7 @@ Result<place::HashGets*> OneSidedHashes::open_anew(RemoteRequests& requests,
   if (!port_) {
     port_.emplace(link_->pair(), link_->completions(), region, properties);
   } else if (port_->region() != region) {
-    // The session has another key, so what all maps were read by is void.
+    // The session has another key, so the connections of all maps are void.
     close();
     return open_anew(requests, connection, map);
   }
@@ -116,7 +116,7 @@ void OneSidedHashes::wait() {
 
 void OneSidedHashes::close() {
   ended_ = traffic();
-  if (link_) link_->pair().close();  // nothing that is in flight arrives after that
+  if (link_) link_->pair().close();  // nothing in flight arrives after that
   maps_.clear();
   failures_.forget_leases();
   link_.reset();
@@ -129,9 +129,9 @@ tree::WalkTraffic OneSidedHashes::traffic() const {
   return sum;
 }
 
-// --- one by one ----------------------------------------------------------------------------------
+// --- single gets ---------------------------------------------------------------------------------
 
-/// Hands on what it is told, but for failures that the rings may do better.
+/// Passes completions on, except failures that the rings may avoid.
 class OneSidedHashCaller::Forward final : public Handler {
  public:
   explicit Forward(Handler& to) : to_(to) {}
@@ -160,7 +160,7 @@ bool OneSidedHashCaller::run(RemoteSessions& sessions, channel::NodeNumber node,
     try {
       (*opened)->submit({&request, 1}, forward);
       go_on(**opened);
-    } catch (...) {  // nothing is told of this get any more
+    } catch (...) {  // the handler is not called for this get any more
       hashes_.close();
       throw;
     }
@@ -177,7 +177,7 @@ bool OneSidedHashCaller::run(RemoteSessions& sessions, channel::NodeNumber node,
 }
 
 void OneSidedHashCaller::go_on(place::HashGets& gets) {
-  std::uint32_t quiet = 0;  // looks since the get last asked for something
+  std::uint32_t quiet = 0;  // polls since the get last posted READs
   for (std::uint64_t trips = 0; gets.poll() != 0; ++quiet) {
     const std::uint64_t now = gets.traffic().round_trips;
     if (std::exchange(trips, now) != now) quiet = 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hash maps that one thread reads alone: a connection for its READs, which all of them share,
-// and for each map its gets, with a lease. What is asked of the node goes by a lane of its own: a
-// session has one pair for READs, so that of ordered maps is another session's.
+// The hash maps that one thread reads by one-sided READs: one connection for READs, which all maps
+// share, and for each map its gets, with a lease. Requests to the node use a lane of their own: a
+// session has one pair for READs, so the pair for ordered maps belongs to another session.
 //
 // Thread: one at a time: that of the lane.
 #pragma once
@@ -23,39 +23,39 @@ namespace espalier::client {
 class OneSidedHashes {
  public:
   using Reader = place::HashGets;
-  /// Where READs are not offered, or not of a map without versions, the rings answer.
+  /// If the node offers no READs, or not of a map without versions, the rings answer.
   static constexpr bool kAskedForAlone = false;
   [[nodiscard]] static bool serves(Op op) { return op == Op::get; }
 
-  /// `in_flight`: gets of each map.
+  /// `in_flight`: gets in flight for each map.
   OneSidedHashes(std::uint32_t in_flight, const WalkOptions& options);
   ~OneSidedHashes();
   OneSidedHashes(const OneSidedHashes&) = delete;
   OneSidedHashes& operator=(const OneSidedHashes&) = delete;
 
-  /// The gets of a hash map, with a connection and a lease; once made, they are kept. A failure is
-  /// remembered for a while, and told again at once: of a connection for all maps, for a handshake
-  /// with a node that does not answer may take seconds; of leases, for all maps that have none; of
-  /// a map.
-  /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`, and
-  /// where there is no memory, no get is under way: all that was opened ends.
+  /// Returns the gets of a hash map, with a connection and a lease; they are kept once made. A
+  /// failure is cached for a while, and returned immediately: of a connection for all maps, because
+  /// a handshake with an unresponsive node may take seconds; of a lease for all maps that have
+  /// none; else for that map.
+  /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`, and if
+  /// memory runs out, no get is in flight: then all that was opened is closed.
   /// Errors: unsupported (the node offers no one-sided access, or the map has no versions),
   /// not_found, connection_lost, corrupt, system; out_of_memory (the session has no more leases, or
   /// this process has no memory).
   Result<place::HashGets*> open(RemoteRequests& requests, NodeConnection& connection,
                                 std::uint32_t map);
-  /// Asks the node for what the lease needs now, if anything, and for those of the other maps. What
-  /// the node does not renew, or there is no memory for, ends. Requires: nothing pends at
-  /// `requests`; it is the lease of one of them.
+  /// Requests from the node what the lease needs now, if anything, and likewise for the other maps.
+  /// Closes maps whose leases the node does not renew, or for which there is no memory. Requires:
+  /// nothing pends at `requests`; it is the lease of one of them.
   void renew(RemoteRequests& requests, place::LeaseGuard& lease);
-  /// Lets a thread sleep until something may have come, for a millisecond at most.
+  /// Sleeps until something may have arrived, for a millisecond at most.
   void wait();
-  /// Ends the connection and all gets; open() makes others. Requires: none is under way.
+  /// Closes the connection and all gets; open() makes others. Requires: none is in flight.
   void close();
-  /// Lets go of a map that was dropped, and gives its lease back. Requires: nothing pends at
-  /// `requests`; no get is under way.
+  /// Closes a map that was dropped, and returns its lease. Requires: nothing pends at `requests`;
+  /// no get is in flight.
   void forget(RemoteRequests& requests, std::uint32_t map);
-  /// READs that were waited for, and bytes that came, of all maps, those that are gone too.
+  /// READs waited for, and bytes received, of all maps, including closed ones.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
@@ -67,32 +67,32 @@ class OneSidedHashes {
   const std::uint32_t in_flight_;
   const WalkOptions options_;
   OpenFailures failures_;
-  // Gets end before the link that they read by, and that before the port.
+  // Gets are destroyed before the link that they read by, and that before the port.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
-  // Of one node, whichever link it is read by: a session that was fenced while nothing was read
-  // comes back with all that it knew.
+  // Belongs to a node, not to a link: a session that was fenced while nothing was read continues
+  // with the whole cache.
   std::unique_ptr<place::BinCache> cache_;
   std::uint64_t cache_of_ = 0;          // the number of that node
   place::DirectoryBudget directories_;  // of what is read by this link
   std::unordered_map<std::uint32_t, std::unique_ptr<place::HashGets>> maps_;
-  tree::WalkTraffic ended_;  // of those that are gone
+  tree::WalkTraffic ended_;  // of those that are closed
 };
 
-/// Gets of one thread, one by one.
+/// Single gets of one thread by READs.
 ///
-/// What a READ could not answer goes by the rings: the lease was lost, the pair has failed, the get
-/// met changes again and again, or nothing can be read so.
+/// A get that READs cannot answer goes by the rings: the lease was lost, the pair has failed, the
+/// get met changes too often, or READs cannot serve it.
 /// Thread: one at a time.
 class OneSidedHashCaller final : public LanePart {
  public:
   explicit OneSidedHashCaller(const WalkOptions& options) : hashes_(1, options) {}
 
-  /// Does a get of a map that `node` numbered, and tells the handler as any get does. False: it
-  /// goes by the rings, and the handler was told nothing.
+  /// Executes a get of a map that `node` numbered, and completes it to the handler as any get.
+  /// False: the get must go by the rings, and the handler was not called.
   bool run(RemoteSessions& sessions, channel::NodeNumber node, std::uint32_t map,
            const Request& request, Handler& handler);
-  /// What all its gets took.
+  /// The traffic of all its gets.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:

@@ -21,27 +21,27 @@ using offload::Call;
 using offload::Next;
 using offload::Offload;
 
-/// A get that is done here. Whoever reads keeps it until it is over, though the client be gone.
+/// A get that is served here. The reader keeps it until it is over, even if the client is gone.
 struct HashGetAtDevice {
-  std::shared_ptr<DeviceHashGet> get;  // null: it is to be begun anew
+  std::shared_ptr<DeviceHashGet> get;  // null: to be begun again
 };
 
-// Of a map that its client did not open here, the host knows the name, and whether it may.
+// If the client did not open the map here, only the host knows its name and the client's right.
 Next begin_hash_get(Call& call) {
   const auto& parts = call.services().part<NodeHostHashes>();
   HostHashes& hashes = *parts.of_scheduler[call.shard()];
   const auto asked = wire::read_request<hash_calls::Get>(call.bytes());
   const bool here = asked && hashes.reads(asked->map) &&
                     call.connection().access.knows_that_it_may_use(asked->map);
-  if (!here) return begin_relay(call);  // what a request must be like, the host says
+  if (!here) return begin_relay(call);  // the host reports what is wrong with a request
   auto* state = call.find_state<HashGetAtDevice>();
   if (state == nullptr) state = &call.new_state<HashGetAtDevice>();
   state->get = hashes.begin(asked->map, asked->key);
   return call.again();
 }
 
-// What is long helpers of the host copy. Who waits for room in the response ring keeps no value
-// meanwhile, for no share counts it: it is read again then.
+// Helpers of the host copy long values. A request that waits for room in the response ring holds no
+// value meanwhile, because no quota counts it: it is read again then.
 Next hash_get_at_device(Call& call) {
   if (is_relayed(call)) return relay(call);
   auto* const state = call.find_state<HashGetAtDevice>();

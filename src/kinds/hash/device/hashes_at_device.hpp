@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does for gets of hash maps: it reads its host's memory, and has the host do what
-// READs cannot do.
+// Handlers of a device for gets of hash maps: the device reads its host's memory, and relays to the
+// host what READs cannot serve.
 #pragma once
 
 #include "engine/registry.hpp"

@@ -16,14 +16,14 @@
 namespace espalier::device {
 namespace {
 
-constexpr std::uint32_t kGetsInFlight = 64;  // of one map, fewer where they go together
-/// So long a map that the host did not offer is not asked for again.
+constexpr std::uint32_t kGetsInFlight = 64;  // of one map; fewer if they share doorbells
+/// Time for which a map that the host did not offer is not requested again.
 constexpr std::uint64_t kNotOfferedNs = 1'000'000'000;
-constexpr std::uint64_t kDirectoriesOfCache = 8;  // of what is remembered, one part
-/// Records likewise, and bins have the rest: one of these spares a wait and names four records, one
-/// of those spares a get a READ, or a wait where READs keep no order.
+constexpr std::uint64_t kDirectoriesOfCache = 8;  // share of the cache: one part in so many
+/// Share of records; bins have the rest: a cached bin spares a wait and names four records, a
+/// cached record spares a get a READ, or a wait if READs are not ordered.
 constexpr std::uint64_t kRecordsOfCache = 4;
-/// Maps that a link reads, at most: each has a lease of the link's session, which has 64.
+/// Limit on maps that a link reads: each has a lease of the link's session, which has 64.
 constexpr std::size_t kMapsMax = 48;
 
 }  // namespace
@@ -48,14 +48,14 @@ hash_calls::ItemFound DeviceHashGet::found() const {
 }
 
 struct HostHashes::OpenedHash {
-  bool asked = false;                  // the host has not answered yet
+  bool asked = false;                  // a request to the host is in flight
   bool dropped = false;                // at the host
   std::uint64_t refused_until_ns = 0;  // 0: it is not
   std::shared_ptr<HostReads> reads;    // that it is read by
   std::unique_ptr<place::HashTarget> target;
   std::unique_ptr<place::HashGets> gets;                  // null: not opened
-  std::vector<std::shared_ptr<DeviceHashGet>> waiting;    // until it is
-  std::vector<std::shared_ptr<DeviceHashGet>> under_way;  // whoever asked may be gone
+  std::vector<std::shared_ptr<DeviceHashGet>> waiting;    // until it is opened
+  std::vector<std::shared_ptr<DeviceHashGet>> under_way;  // their requests may be gone
 };
 
 HostHashes::HostHashes(std::uint64_t cache_bytes)
@@ -79,7 +79,7 @@ std::shared_ptr<DeviceHashGet> HostHashes::begin(std::uint32_t number, std::stri
     map->waiting.push_back(get);
     if (!map->gets && !map->asked) open(number, map);
   } catch (const std::bad_alloc&) {
-    if (!map->gets && !map->asked) maps_.erase(known);  // it takes no place of others
+    if (!map->gets && !map->asked) maps_.erase(known);  // it uses no place of other maps
     throw;
   }
   return get;
@@ -93,7 +93,7 @@ void HostHashes::open(std::uint32_t number, const std::shared_ptr<OpenedHash>& m
         const auto kept = weak.lock();
         if (kept) take_opening(*kept, number, asked_ns, opened);
       });
-  map->asked = true;  // the answer comes in another turn
+  map->asked = true;  // the answer arrives in another turn
 }
 
 void HostHashes::refuse(OpenedHash& map) {
@@ -101,8 +101,7 @@ void HostHashes::refuse(OpenedHash& map) {
   for (const auto& get : std::exchange(map.waiting, {})) get->give_up();
 }
 
-// Without memory for what was granted nobody keeps its lease, with which the session falls: all
-// that is read begins anew.
+// Without memory the granted lease is lost, and its session will be fenced: all reading restarts.
 void HostHashes::take_opening(OpenedHash& map, std::uint32_t number, std::uint64_t asked_ns,
                               const Result<hash_calls::ReadsOpened>& opened) {
   map.asked = false;
@@ -154,7 +153,7 @@ void HostHashes::read_by(std::shared_ptr<HostReads> reads) {
   records_ = std::make_unique<place::RecordCache>(of_records);
 }
 
-// What waits is given up, and what is under way ends with the pair.
+// Waiting gets are given up, and gets in flight end with the pair.
 void HostHashes::stop_reading() {
   if (reads_) reads_->fail();
   for (auto& [number, map] : std::exchange(maps_, {})) {
@@ -162,7 +161,7 @@ void HostHashes::stop_reading() {
     try {
       for (int rounds = 0; map->gets && map->gets->poll() != 0 && rounds < 8; ++rounds) {
       }
-    } catch (const std::bad_alloc&) {  // what is not over is given up
+    } catch (const std::bad_alloc&) {  // gets that are not over are given up
     }
     for (const auto& get : map->waiting) get->give_up();
     for (const auto& get : map->under_way) {
@@ -186,7 +185,7 @@ void HostHashes::turn(std::uint64_t now_ns) {
     submit_waiting(*map);
     try {
       map->gets->poll();
-    } catch (const std::bad_alloc&) {  // nobody knows what is under way still
+    } catch (const std::bad_alloc&) {  // it is unknown which gets are still in flight
       map->reads->fail();
     }
     std::erase_if(map->under_way, [&dropped = map->dropped](const auto& get) {
@@ -198,8 +197,8 @@ void HostHashes::turn(std::uint64_t now_ns) {
   let_go_of_dropped();
 }
 
-// With their leases: others have the places. A lease that there is no memory to give back falls,
-// and with it all that is read.
+// Returns their leases, which frees places for other maps. A lease that cannot be returned for lack
+// of memory expires, and fences all reading.
 void HostHashes::let_go_of_dropped() {
   std::erase_if(maps_, [this](const auto& entry) {
     const OpenedHash& map = *entry.second;
@@ -216,7 +215,7 @@ void HostHashes::let_go_of_dropped() {
   });
 }
 
-// Where there is no memory for one, the host answers it and those behind it.
+// Without memory for one, the host answers it and those behind it.
 void HostHashes::submit_waiting(OpenedHash& map) {
   if (map.waiting.empty()) return;
   std::size_t begun = 0;
@@ -233,7 +232,7 @@ void HostHashes::submit_waiting(OpenedHash& map) {
   map.waiting.clear();
 }
 
-// A lease that was lost took the session's key with it, and all that is read by it.
+// A lost lease revoked the session's key, and so ends all reading by it.
 void HostHashes::keep_lease(const std::shared_ptr<OpenedHash>& map) {
   place::LeaseGuard& lease = map->gets->lease();
   auto asked = lease.due(now_ns_);
@@ -257,7 +256,7 @@ void HostHashes::keep_lease(const std::shared_ptr<OpenedHash>& map) {
   try {
     ask(*asker_, session_calls::RenewLease{0, {asked->id, asked->oldest}, {}}, on_renewed);
   } catch (const std::bad_alloc&) {
-    lease.not_asked();  // the next time, then
+    lease.not_asked();  // retried in the next turn
   }
 }
 

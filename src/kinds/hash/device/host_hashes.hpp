@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hash maps of one link's host, as a worker of a device reads them: opened at the host when a
 // get first names them, read by the queue pair that all kinds of the link share, each with a lease.
-// Buckets and records are remembered, those first that were used lately: a bin that is read now
-// says which record, and that record's header whether it is the one that is remembered.
+// Buckets and records are cached with LRU replacement: a fresh READ of the bin names the record,
+// and a READ of that record's header validates the cached copy.
 //
-// What never happens
-// - Something is read on after the host has refused to renew one of the leases: the session stands
-//   and falls with all of them.
+// Invariant: nothing is read after the host has refused to renew one of the leases. They all belong
+// to one session, which ends with the first of them.
 //
 // Thread: that of the worker.
 #pragma once
@@ -34,7 +33,7 @@ namespace espalier::device {
 
 struct HostOptions;
 
-/// A get that the device does by itself, until whoever asked has looked at it.
+/// A get that the device serves by itself, until its request has taken the result.
 class DeviceHashGet final : public Handler {
  public:
   explicit DeviceHashGet(std::string_view key) : key_(key) {
@@ -47,13 +46,13 @@ class DeviceHashGet final : public Handler {
   void done(const Completion& completion) override;
   [[nodiscard]] const Request& request() const { return request_; }
   [[nodiscard]] bool is_over() const { return over_; }
-  /// Whether it is answered; else the host is to do it. Requires: it is over.
+  /// Whether it is answered; else the host must execute it. Requires: it is over.
   [[nodiscard]] bool is_answered() const { return answered_; }
-  /// Whether it has found that its map was dropped. Requires: it is over.
+  /// Whether it found its map dropped. Requires: it is over.
   [[nodiscard]] bool met_dropped_map() const { return dropped_; }
   /// Requires: it is answered. Points into this.
   [[nodiscard]] hash_calls::ItemFound found() const;
-  /// It cannot be done here.
+  /// Ends it without an answer.
   void give_up() { over_ = true; }
 
  private:
@@ -73,10 +72,10 @@ class HostHashes final : public HostPart {
   explicit HostHashes(std::uint64_t cache_bytes);
   ~HostHashes() override;
 
-  /// Whether gets of this map can be done here, as far as is known.
+  /// Whether gets of this map can be served here, as far as is known.
   [[nodiscard]] bool reads(std::uint32_t number) const;
-  /// Begins a get, which a later turn has over. Requires: reads() of the map.
-  /// Errors: std::bad_alloc, and nobody waits for it.
+  /// Begins a get, which a later turn completes. Requires: reads() of the map. Errors:
+  /// std::bad_alloc, and the caller has no get to wait for.
   [[nodiscard]] std::shared_ptr<DeviceHashGet> begin(std::uint32_t number, std::string_view key);
 
   void ask_by(HostAsker* asker) override { asker_ = asker; }
@@ -108,12 +107,12 @@ class HostHashes final : public HostPart {
   std::unordered_map<std::uint32_t, std::shared_ptr<OpenedHash>> maps_;
 };
 
-/// The parts of a device's schedulers. Made before these. Thread: any.
+/// The HostHashes of a device's schedulers. Made before these. Thread: any.
 struct NodeHostHashes final : offload::NodePart {
   std::vector<HostHashes*> of_scheduler;  ///< by shard; they outlive the schedulers
 };
 
-/// The hash maps of the host, as the next scheduler reads them.
+/// Makes the HostHashes of the next scheduler.
 [[nodiscard]] std::unique_ptr<HostPart> hashes_of_host(
     offload::TypedSlots<offload::NodePart>& parts, const HostOptions& options);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls on hash maps: what their handlers ask for, the map and a turn in the queue of their
-// scheduler, in which a key's bin and record are brought near. hash_queue.hpp carries them out.
+// The interface of hash map handlers: the map, and a turn in the queue of their scheduler, in which
+// a key's bin and record are in cache. hash_queue.hpp executes them.
 //
-// Thread: that of the scheduler; for the time of one step.
+// Thread: that of the scheduler; for the duration of one step.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ class KeyHash;
 
 namespace espalier::offload {
 
-/// What handlers of hash maps have for `executor`.
+/// The `executor` of handlers of hash maps.
 extern const ExecutorKind kHashQueue;
 
 /// What requests on a hash map work on.
@@ -33,17 +33,16 @@ struct ServedHash final : WorkedOn {
   std::shared_ptr<hash::HashMap> map;  // it may be dropped
 };
 
-/// A request's turn: its key's bin and record are near. It is there until the step returns.
+/// The turn of a request: its key's bin and record are in cache. Valid until the step returns.
 struct HashTurn {
   const hash::KeyHash& hash;  ///< of the key
-  /// Of a get: what it has found, which stays where it is until the step returns.
+  /// Of a get: the item found, which stays valid until the step returns.
   const hash_calls::ItemFound* found = nullptr;
-  /// Of a get: the thread whose exposed epoch sees to that.
+  /// Of a get: the thread whose exposed epoch keeps it valid.
   const hash::HashThread* thread = nullptr;
 };
 
-/// The turn by which the step was called. Null: it was called by something else.
-/// Requires: kHashQueue carries it out.
+/// The turn that called the step. Null: something else called it. Requires: kHashQueue executes it.
 [[nodiscard]] inline const HashTurn* turn_of(const Call& call) {
   return static_cast<const HashTurn*>(call.from_executor());
 }
@@ -52,12 +51,12 @@ struct HashTurn {
   return static_cast<ServedHash&>(*call.request().works_on).map;
 }
 
-/// The turn of a request's key, of which it has the queue call the request's step. `reads`: it is a
-/// get; else the thread exposes nothing then, and is in no call. Cost: the key's hash.
+/// Requests a turn for the key, in which the queue calls the request's step. `reads`: it is a get;
+/// else the thread exposes nothing then, and is in no call. Cost: the key's hash.
 void await_turn(Executor& queue, Request& request, bool reads);
 
-/// How a step ends that goes on when its turn comes, in this turn of the scheduler or in the next;
-/// requests have their turns in the order in which they came to this.
+/// Ends a step that continues in its turn, in this turn of the scheduler or in the next; turns are
+/// taken in the order of these calls.
 inline Next await_read(Call& call) {
   await_turn(call.executor(kHashQueue), call.request(), true);
   return call.handed_over();
@@ -66,10 +65,10 @@ inline Next await_write(Call& call) {
   await_turn(call.executor(kHashQueue), call.request(), false);
   return call.handed_over();
 }
-/// Keeps what a get has found where it is, for any thread. Errors: std::bad_alloc.
+/// Keeps the item of a get valid, for any thread. Errors: std::bad_alloc.
 [[nodiscard]] base::EpochPin pin_found(const hash::HashMap& map, const HashTurn& turn);
 
-/// As serve(), of a call on a hash map that it names by its number, whatever else it concerns.
+/// As serve(), of a call that names a hash map by its number, whatever else it names.
 template <class Asked, Next (*kStep)(Call&, const Asked&)>
 [[nodiscard]] constexpr Offload serve_on_hash(CallHandler more = {}) {
   static_assert(Asked::kCall.object == wire::Names::by_id ||

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash map as records: the put of each item, as a walk comes by it, then the version that its
-// clock goes on above.
+// Copies a hash map as records: the put of each item that a walk delivers, then the version above
+// which its clock continues.
 #include "kinds/hash/offload/hash_copy.hpp"
 
 #include <algorithm>
@@ -18,8 +18,8 @@
 namespace espalier::offload {
 namespace {
 
-/// All versions that were taken when it began are released before the first bin is looked at, so
-/// what has not changed since is in it.
+/// All versions taken before it began are released before it reads the first bin, so the copy has
+/// every item that has not changed since.
 class HashCopy final : public ObjectCopy {
  public:
   explicit HashCopy(std::shared_ptr<hash::HashMap> map)
@@ -31,7 +31,7 @@ class HashCopy final : public ObjectCopy {
     if (!is_visible && !planted(Bug::copy_waits_for_nothing)) return CopyStep::wait;
     const auto lease = hash::HashThreadLease::take(map_->store().threads);
     if (!lease) return std::unexpected(lease.error());
-    // An item that finds no memory is lost to the walk, and so is the copy (CopyPiece::starved).
+    // An item without memory is lost to the walk, and so is the copy (CopyPiece::starved).
     const auto take = [&](const hash::WalkedItem& item) {
       const auto room = piece.add(hash::written_bytes(item.key, item.value));
       if (room.empty()) return false;
@@ -48,7 +48,7 @@ class HashCopy final : public ObjectCopy {
  private:
   void add_version(CopyPiece& piece) {
     std::uint64_t version = map_->clock().taken();
-    // Records below the copy's begin go, those that reserve versions too.
+    // Records from before the copy are deleted, those that reserve versions too.
     if (map_->reserved() != nullptr) version = std::max(version, map_->reserved()->limit());
     if (version == 0) return;
     const auto room = piece.add(sizeof(hash::HashCountedRecord));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash map as records.
+// Copies a hash map as redo records.
 #pragma once
 
 #include <memory>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on hash maps: making and opening them, their numbers, and what is done with one item,
-// when its turn comes (hash_call.hpp). A get is answered in the turn in which it is read. A write
-// that was released at once, as nearly all are, is answered in the turn in which it begins.
+// Offloads of hash maps: create, open, statistics, and the operations on one item, each in its turn
+// (hash_call.hpp). A get is answered in the turn in which it is read. A write that is released
+// immediately, as nearly all are, is answered in the turn in which it begins.
 #include "kinds/hash/offload/hash_offloads.hpp"
 
 #include <cstddef>
@@ -48,7 +48,7 @@ Next hash_stats(Call& call, const hash_calls::Stats& asked) {
 
 // --- reading -------------------------------------------------------------------------------------
 
-/// A long value that is on its way.
+/// A long value in flight.
 struct HashReadState {
   std::unique_ptr<LongAnswer> answer;
 };
@@ -63,7 +63,7 @@ Next begin_long_pair(Call& call, const HashTurn& turn) {
   return state.answer->copy(call);
 }
 
-// What does not fit yet is read again when it does.
+// A value that does not fit yet is read again when it does.
 Next got_pair(Call& call, const HashTurn& turn) {
   const hash_calls::ItemFound& found = *turn.found;
   if (!call.response_fits(found.value.size())) return call.writable();
@@ -79,7 +79,7 @@ Next hash_get(Call& call, const hash_calls::Get&) {
   return await_read(call);
 }
 
-// In its turn the request is not read again.
+// In its turn the request is not parsed again.
 constexpr Offload serve_hash_get() {
   Offload made = serve_on_hash<hash_calls::Get, hash_get>();
   made.step = [](Call& call) {
@@ -121,15 +121,15 @@ Next hash_walk(Call& call, const hash_calls::Walk& asked) {
 
 // --- writing -------------------------------------------------------------------------------------
 
-/// A write that is not over in its first step: that waits for others' release or for memory, or has
-/// long values.
+/// A write that is not over in its first step: it waits for a release or for memory, or has long
+/// values.
 template <class Request>
 struct HashWriteState {
-  std::optional<hash_calls::LongComparison> comparison;  // of what is expected, where that is long
-  std::optional<memory::StagedBytes> staged;             // of the new value, where that is long
+  std::optional<hash_calls::LongComparison> comparison;  // of the expected value, if that is long
+  std::optional<memory::StagedBytes> staged;             // of the new value, if that is long
   std::optional<hash::Unreleased<typename Request::Reply>> begun;
   tree::StarvedWrite starved;
-  bool makes_room = false;  // before it is tried again
+  bool makes_room = false;  // before the next attempt
 };
 
 template <class Request>
@@ -138,7 +138,7 @@ std::string_view value_of(const Request& asked) {
   return {};
 }
 
-/// The value that is compared with what the key has.
+/// The value to compare with that of the key.
 template <class Request>
 std::string_view expected_of(const Request& asked) {
   if constexpr (requires { asked.expected; }) {
@@ -147,7 +147,7 @@ std::string_view expected_of(const Request& asked) {
   return {};
 }
 
-/// Whether it needs no memory but for a moment.
+/// Whether it needs memory only temporarily.
 template <class Request>
 bool takes_out(const Request& asked) {
   if constexpr (requires { asked.comparison; }) return asked.comparison.erase != 0;
@@ -173,7 +173,7 @@ bool found_no_memory(const hash::Unreleased<Reply>& begun) {
   return !begun.answer && begun.answer.error().code == Code::out_of_memory;
 }
 
-// What is expected is compared, and the value copied, both by helpers, then the write is begun.
+// Helpers compare the expected value and copy the new one, then the write is begun.
 // Nothing: it has begun.
 template <class Request>
 std::optional<Next> prepare_long(Call& call, HashWriteState<Request>& state, const Request& asked) {
@@ -219,11 +219,11 @@ std::optional<Next> begin_prepared(Call& call, HashWriteState<Request>& state,
       state.comparison && !answer && answer.error().code == Code::condition_failed;
   if (!other_came) return std::nullopt;
   state.begun.reset();
-  state.comparison.reset();  // what was compared is no more
+  state.comparison.reset();  // the compared record is gone
   return call.again();
 }
 
-// Makes room on a helper, and then tries again. What waits for others does so at a pace.
+// Makes room on a helper, and then retries; with a pause if it waits for other threads.
 template <class Request>
 Next try_again(Call& call, HashWriteState<Request>& state) {
   if (!std::exchange(state.makes_room, true)) {
@@ -240,8 +240,7 @@ Next try_again(Call& call, HashWriteState<Request>& state) {
   });
 }
 
-// Of a write that is decided: where records are to be durable, its answer waits for its release
-// alone.
+// For a write that was executed: if records must be durable, its answer waits only for its release.
 template <class Reply>
 std::optional<Next> answer_written(Call& call, const hash::Unreleased<Reply>& begun) {
   HashMap& map = *hash_of(call);
@@ -292,7 +291,7 @@ Next write_hash(Call& call, const Request& asked) {
     state = &call.new_state<State>();
   } catch (const std::bad_alloc&) {
     if (!begun) throw;
-    // What is done must be answered.
+    // An executed write must be answered.
     if (hash_calls::wait_for(map, begun->version)) return answer_or_fail(call, begun->answer);
     return call.fail(catalog::kRecordLost);
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of hash maps, as a node carries them out.
+// A node's handlers of the calls of hash maps.
 #pragma once
 
 #include <span>

@@ -10,8 +10,9 @@
 #include "engine/scheduler.hpp"
 #include "engine/services.hpp"
 #include "kinds/hash/hash_map.hpp"
-#include "kinds/hash/hash_threads.hpp"  // what its lease leads to, in line
+#include "kinds/hash/hash_threads.hpp"  // inlined by its leases
 #include "store/store_core.hpp"
+#include "wire/message.hpp"
 
 namespace espalier::offload {
 namespace {
@@ -74,8 +75,8 @@ ServedHash* HashQueue::find(std::uint32_t number) {
   return last_;
 }
 
-// Freed on another thread, for that takes time by the size of the map. The entry keeps the map
-// until it is gone: where there is no memory to say so, it stays as it is until the next time.
+// Freed on another thread, because that takes time by the size of the map. The entry keeps the map
+// until it is gone: without memory to start that, it stays until the next time.
 void HashQueue::maintain() {
   std::erase_if(maps_, [&](const Maps::value_type& entry) {
     ServedHash& served = *entry.second;
@@ -103,7 +104,7 @@ bool HashQueue::turn() {
   while (!queue_.empty()) {
     const auto read_on = read(left);
     if (queue_.size() <= left) break;
-    if (!read_on) {  // whoever meets that is refused, and those behind it are tried
+    if (!read_on) {  // the next request fails, and those behind it are tried
       refuse_next(read_on.error());
       continue;
     }
@@ -117,8 +118,8 @@ bool HashQueue::turn() {
   return true;
 }
 
-// Those whose turn it is, up to a write, until so many are left, or as many as one epoch may have:
-// they may have long values copied, and what others free meanwhile waits for it.
+// Reads for those whose turn it is, up to a write, until so many are left, or up to the limit of
+// one epoch: they may have long values copied, and an exposed epoch delays reclamation.
 // Errors: those of HashThreadLease::take(); out_of_memory.
 Result<void> HashQueue::read(std::size_t left) {
   const auto lease = take_lease(*queue_.next().map);
@@ -144,8 +145,9 @@ void HashQueue::answer(const Queue::Place& place, hash::HashThread& thread) {
   const hash::KeyHash hash = place.hash();
   const hash::HashAnswer answer =
       hash::HashReader::get_exposed(map, thread, request.key(), hash, place.hint);
-  const hash_calls::ItemFound found{answer.found, answer.version, answer.read_version,
-                                    answer.value};
+  const hash_calls::ItemFound found{answer.found, wire::in_register(answer.version),
+                                    wire::in_register(answer.read_version),
+                                    wire::in_register(answer.value)};
   const HashTurn turn{hash, &found, &thread};
   scheduler_.go_on_with(request, &turn);
 }

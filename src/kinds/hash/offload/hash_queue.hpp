@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The requests on hash maps of one scheduler, which it takes in a turn of its own: they stand in
-// one rolling queue (kinds/hash/rolling_queue.hpp), whatever their map, connection and call, so
-// that the lines of those behind are on their way while those before them are carried out. What
-// handlers ask of it: hash_call.hpp.
+// The requests on hash maps of one scheduler, as an executor: those of all maps, connections and
+// calls share one rolling queue (kinds/hash/rolling_queue.hpp), so that the lines of later requests
+// are prefetched while earlier ones are executed. Its interface for handlers: hash_call.hpp.
 //
-//   the scheduler takes requests    each step has its key hashed, and asks for a turn
-//   turn()                          bins are asked for, then records; gets read under one epoch,
+//   the scheduler takes requests    each step hashes its key, and requests a turn
+//   turn()                          bins are prefetched, then records; gets read under one epoch,
 //                                   and are answered from where they lie; writes begin under none
 //
-// Nobody waits for those who come later: who was there at the last turn has its turn in this one,
-// and so has who comes almost alone. Others stay until the next, as many as are to be in flight.
+// No request waits for later ones: one that was queued at the last turn is executed in this one,
+// and so is one that arrives almost alone. The others stay until the next turn, as many as are to
+// be in flight.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -28,18 +28,18 @@ namespace espalier::offload {
 
 class HashQueue final : public Executor {
  public:
-  /// So few that come while nobody waits have their turns at once: there is nothing to be done
-  /// meanwhile.
+  /// If at most so many arrive while the queue is empty, they are executed immediately: there is no
+  /// work to overlap.
   static constexpr std::size_t kFew = 2;
 
   explicit HashQueue(const ExecutorContext& context);
   bool admit(Request& request) override;
   bool turn() override;
   [[nodiscard]] bool has_news() const override { return !queue_.empty(); }
-  /// Lets go of maps that were dropped and that no request works on.
+  /// Releases maps that were dropped and that no request works on.
   void maintain() override;
   void make_room(std::size_t places) override { queue_.make_room(places); }
-  /// What waits here has its turn in the next turn, whoever has gone.
+  /// Requests that wait here have their turn in the next turn, even if their connection is gone.
   void drop(const Connection&) override {}
 
   void push(Request& request, bool reads);
@@ -60,7 +60,7 @@ class HashQueue final : public Executor {
   Scheduler& scheduler_;
   Services& services_;
   Maps maps_;
-  ServedHash* last_ = nullptr;  // that was found, of this number
+  ServedHash* last_ = nullptr;  // the one that was found last, of this number
   std::uint32_t last_number_ = 0;
   Queue queue_;
   std::size_t came_ = 0;  // since the last turn

@@ -55,7 +55,7 @@ class HashQueueScene {
     }));
     return all;
   }
-  /// Requires: nobody writes.
+  /// Requires: no thread writes.
   [[nodiscard]] static std::string faults(const hash::HashMap& map) {
     std::string all;
     for (const std::string& fault : hash::audit(map).wrong) all += fault + "\n";
@@ -65,8 +65,8 @@ class HashQueueScene {
   SchedulerFixture node;
 };
 
-/// What a client expects of its requests, which nobody else's concern: it knows the answers when it
-/// asks, for they have their turns in order.
+/// A client that predicts the answers to its requests when it sends them, because no other client
+/// uses its keys and requests are executed in order.
 class ModelClient {
  public:
   ModelClient(HashQueueScene& scene, std::uint32_t number)
@@ -220,7 +220,7 @@ TEST(HashQueue, FewHaveTheirTurnsAtOnceAndOthersInTheNext) {
   EXPECT_TRUE(scene.node.scheduler().has_news());
   scene.node.turn();
   EXPECT_EQ(HashQueueScene::answers(client).size(), more);
-  // Who came before has its turn, whoever comes then.
+  // Requests that came before have their turn, whatever comes then.
   ask(more);
   scene.node.turn();
   ask(2 * more);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash maps out of their records.
+// Recreates hash maps from their records.
 #include <string>
 #include <vector>
 

@@ -10,7 +10,7 @@
 namespace espalier::offload {
 namespace {
 
-/// Bins that are gone over between two looks at the clock.
+/// Bins that are visited between two looks at the clock.
 constexpr int kBinsTogether = 16;
 
 }  // namespace
@@ -29,7 +29,7 @@ JobStep WalkPiece::gather(StepContext& context) {
     return JobStep::done;
   }
   if (!walk_) {
-    items_.reserve(hash::kWalkBytesMax);  // so that nothing throws with an item in hand
+    items_.reserve(hash::kWalkBytesMax);  // so that no exception loses an item
     walk_ = std::make_unique<hash::HashWalk>(*map_, after_);
   }
   const auto take = [this](const hash::WalkedItem& item) {

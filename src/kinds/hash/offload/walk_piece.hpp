@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A piece of a walk over all items of a hash map, on its way into an answer: helpers gather it, a
-// bounded step at a time, for in a map of which most was erased it may be far to the next item.
+// Gathers a piece of a walk over all items of a hash map into an answer: helpers run it in bounded
+// steps, because in a map of which most was erased the next item may be far.
 //
 // Thread: steps by one helper at a time, all else by the scheduler's.
 #pragma once
@@ -23,16 +23,16 @@ namespace espalier::offload {
 
 class WalkPiece {
  public:
-  /// Behind this key; behind none: from the beginning. The key is there until the piece is whole.
+  /// Behind this key; empty: from the beginning. The key must live until the piece is whole.
   WalkPiece(std::shared_ptr<hash::HashMap> map, std::string_view after);
   WalkPiece(const WalkPiece&) = delete;
   WalkPiece& operator=(const WalkPiece&) = delete;
   ~WalkPiece();
 
-  /// Goes on until the piece is whole or the step's time is over. Throws std::bad_alloc.
+  /// Continues until the piece is whole or the step's time is over. Throws std::bad_alloc.
   JobStep gather(StepContext& context);
 
-  /// Whether it is all there, or will never be (error()).
+  /// Whether it is complete, or will never be (error()).
   [[nodiscard]] bool whole() const { return whole_; }
   /// Errors: those of HashThread::join(); not_found (the map was dropped).
   [[nodiscard]] const std::optional<Error>& error() const { return error_; }

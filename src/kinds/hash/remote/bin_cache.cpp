@@ -21,14 +21,14 @@ BinCache::BinCache(std::uint64_t bytes) noexcept {
   if (rounded == 0) return;
   auto range = memory::AddressRange::private_memory(rounded, false);
   if (!range || !range->open(0, rounded)) return;
-  // Each get looks at one random place of it.
+  // Each get reads one random place of it.
   (void)range->advise(0, rounded, MADV_HUGEPAGE);
   memory_ = std::move(*range);
   pairs_ = rounded / kPairBytes;
 }
 
-// A bucket that is there is brought up to date. Another takes the first place, from which the one
-// that was there moves to the second, if that one was not used later.
+// Updates a cached bucket. Another one takes the first place, from which its line moves to the
+// second, unless that was used later.
 void BinCache::keep(std::uint64_t offset, const std::byte* line) {
   if (pairs_ == 0) return;
   std::byte* const first = pair_of(offset);
@@ -66,7 +66,7 @@ void KnownDirectories::keep(std::uint32_t partition, hash::PlaceWord place,
   budget_.bytes_ += count * 8;
 }
 
-// And gives its memory back.
+// Frees its memory, too.
 void KnownDirectories::forget(std::uint32_t partition) {
   Directory& own = directories_[partition];
   if (!own.place.none()) budget_.bytes_ -= own.entries.size() * 8;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reader elsewhere remembers of hash maps: buckets of bins as they were, which tell what to
-// ask for together with the bin, and directories, which tell where bins are.
+// Caches of a remote reader of hash maps: copies of buckets, which tell which record to read
+// together with the bin, and directories, which tell where bins are.
 //
 //   bucket  | offset | slot | slot | ... |      the line as it was, its offset for its header
 //
-// All of it is hints. A bin that answers was read after the read version, and says itself whether
-// it was moved and whose it is; segments stay where they are while their map lives.
+// Everything in them is a hint. A bin that answers is read after the read version, and its header
+// tells whether it was moved and which segment it belongs to; segments stay where they are while
+// their map lives.
 //
 // Thread: one.
 #pragma once
@@ -25,14 +26,14 @@
 
 namespace espalier::place {
 
-/// Buckets of any maps of one region, by their offsets. A table of pairs of lines; of three that
-/// want one that goes which was not used for the longest.
+/// Buckets of any maps of one region, by their offsets. A two-way set-associative table of lines
+/// with LRU replacement.
 class BinCache {
  public:
-  /// Memory is taken as it is used. Without any, nothing is remembered.
+  /// Memory is committed as it is used. Without any, nothing is cached.
   explicit BinCache(std::uint64_t bytes) noexcept;
 
-  /// As a bucket at this offset was: its line, whose first word is no header; null: not known.
+  /// The cached bucket of this offset: its line, whose first word is no header; null: none.
   [[nodiscard]] const std::byte* find(std::uint64_t offset) {
     if (pairs_ == 0) return nullptr;
     std::byte* const first = pair_of(offset);
@@ -46,7 +47,7 @@ class BinCache {
   void prefetch(std::uint64_t offset) const {
     if (pairs_ != 0) base::prefetch(pair_of(offset), pair_of(offset) + 2 * hash::kLineBytes);
   }
-  /// `line`: the bucket as it came.
+  /// `line`: the bucket as it was read.
   void keep(std::uint64_t offset, const std::byte* line);
 
  private:
@@ -55,8 +56,8 @@ class BinCache {
     const auto pair = static_cast<std::uint64_t>(Wide{base::mix64(offset)} * pairs_ >> 64);
     return memory_->base() + pair * 2 * hash::kLineBytes;
   }
-  /// The first word of a line: a bucket's offset, and in the first of a pair whether the second was
-  /// used later.
+  /// The first word of a line: a bucket's offset, and in the first of a pair a bit that the second
+  /// was used later.
   [[nodiscard]] static std::uint64_t word_at(const std::byte* line) {
     return base::load_plain<std::uint64_t>(line);
   }
@@ -71,8 +72,8 @@ class BinCache {
 
 class KnownDirectories;
 
-/// Bytes for directories of any maps of one region, which all that read by it share. Where one more
-/// does not fit, what there is makes room. Outlives what it is given to.
+/// Memory budget of directories of any maps of one region, shared by all their readers. If another
+/// one does not fit, all are evicted. Outlives its users.
 class DirectoryBudget {
  public:
   explicit DirectoryBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
@@ -80,7 +81,7 @@ class DirectoryBudget {
   DirectoryBudget& operator=(const DirectoryBudget&) = delete;
 
   [[nodiscard]] std::uint64_t bytes_max() const { return bytes_max_; }
-  /// Of what is kept.
+  /// In use.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -90,7 +91,7 @@ class DirectoryBudget {
   std::vector<KnownDirectories*> users_;
 };
 
-/// The directories of one map's partitions.
+/// The cached directories of one map's partitions.
 class KnownDirectories {
  public:
   /// Errors: std::bad_alloc.
@@ -106,7 +107,7 @@ class KnownDirectories {
   [[nodiscard]] const Directory& of(std::uint32_t partition) const {
     return directories_[partition];
   }
-  /// Whether one of so many entries can be kept.
+  /// Whether a directory of so many entries can be cached.
   [[nodiscard]] bool may_keep(std::uint64_t entries) const {
     return entries * 8 <= budget_.bytes_max();
   }

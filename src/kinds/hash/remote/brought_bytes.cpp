@@ -21,7 +21,7 @@ BroughtBytes::Piece& BroughtBytes::add(Part part, std::uint64_t offset, std::uin
   return pieces_.back();
 }
 
-// READs are of whole words.
+// READs transfer whole words.
 std::byte* BroughtBytes::room(std::size_t bytes) {
   const std::size_t needed = (bytes + kAlignment - 1) & ~(kAlignment - 1);
   for (; chunk_ < chunks_.size(); ++chunk_, used_ = 0) {
@@ -53,7 +53,7 @@ std::size_t BroughtBytes::times_asked(Part part, std::uint64_t offset) const {
   return static_cast<std::size_t>(std::ranges::count_if(pieces_, same));
 }
 
-// Long values leave no memory behind.
+// Frees the chunks of long values.
 void BroughtBytes::clear() {
   pieces_.clear();
   come_ = body_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What READs have brought for one get of a hash map, piece by piece, until the get is answered or
-// begins again: each piece with what it is of and when it was asked for.
+// The bytes that READs brought for one get of a hash map, in pieces, until the get is answered or
+// restarts: each piece with its type and the order of its request.
 //
 // Thread: one.
 #pragma once
@@ -14,16 +14,16 @@ namespace espalier::place {
 
 class BroughtBytes {
  public:
-  /// What a piece is of. One thing may come several times: later pieces count.
+  /// The type of a piece. The same bytes may be read several times: later pieces count.
   enum class Part : std::uint8_t {
     line,             // a partition's: which directory it has
     entries,          // of a directory: all, or one
     directory_proof,  // a directory's header, behind its entries
     bucket,           // of a bin, as it was first
-    bucket_again,     // and as it was after that
+    bucket_again,     // and as it was read again
     record,           // or version link
     record_proof,     // its header, behind all of it
-    pair_head,        // of a long pair its header, which tells whose it is
+    pair_head,        // the header of a long pair, with its key's hash
     pair,             // a long one
     pair_proof,       // the header of its buffer, behind all of it
     last_word,        // a bin's header, behind all else
@@ -32,27 +32,27 @@ class BroughtBytes {
   struct Piece {
     std::uint64_t offset = 0;
     std::uint32_t bytes = 0;
-    std::uint32_t number = 0;  // in the order in which they were asked for
+    std::uint32_t number = 0;  // in the order of requests
     std::uint32_t round = 0;   // of READs that were posted together
     Part part = Part::line;
-    bool ahead = false;  // asked for before it was known whether anything names it
-    bool kept = false;   // not asked for: it is as it was when it was read once
+    bool ahead = false;  // requested before it was known whether anything names it
+    bool kept = false;   // not requested: a copy from the cache
     std::byte* at = nullptr;
   };
 
-  /// Room for a piece; there until clear(). Errors: std::bad_alloc.
+  /// Adds a piece; valid until clear(). Errors: std::bad_alloc.
   Piece& add(Part part, std::uint64_t offset, std::uint32_t bytes, std::uint32_t round);
-  /// All that was asked for has come.
+  /// All requested pieces have arrived.
   void arrive() { come_ = pieces_.size(); }
   [[nodiscard]] bool any_awaited() const { return come_ != pieces_.size(); }
-  /// The last such piece that has come; null: none has.
+  /// The last such piece that has arrived; null: none.
   [[nodiscard]] const Piece* find(Part part, std::uint64_t offset) const;
-  /// Whether such a piece was asked for, come or not.
+  /// Whether such a piece was requested, arrived or not.
   [[nodiscard]] bool is_asked(Part part, std::uint64_t offset) const {
     return times_asked(part, offset) != 0;
   }
   [[nodiscard]] std::size_t times_asked(Part part, std::uint64_t offset) const;
-  /// Number and round of the last piece that stands before what is behind all else; 0: none.
+  /// The last piece before those that are read last (last_word, last_line); null: none.
   [[nodiscard]] const Piece* last_of_body() const {
     return body_ == 0 ? nullptr : &pieces_[body_ - 1];
   }

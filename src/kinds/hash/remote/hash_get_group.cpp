@@ -20,9 +20,9 @@ using hash::PlaceWord;
 using hash::RecordHeader;
 using hash::Slot;
 
-/// READs of one get: bin, the bucket behind it, record, its header once more.
+/// READs of one get: bin, the bucket behind it, record, its header again.
 constexpr std::size_t kReadsOfGet = 4;
-constexpr std::size_t kReadsOfHeader = 2;  // of a map whose group has its clock
+constexpr std::size_t kReadsOfHeader = 2;  // of a map that shares the clock of its group
 constexpr std::uint32_t kLastSlotAt =
     offsetof(hash::Bucket, slots) + (hash::kSlotsPerBucket - 1) * sizeof(Slot);
 constexpr std::uint32_t kLinesOfSegment = hash::kBinsPerSegment + hash::kOverflowPerSegment;
@@ -81,7 +81,7 @@ void HashGetGroup::begin(std::deque<QueuedHashGet>& queue, std::vector<QueuedHas
   ESPALIER_DEBUG_ASSERT(others.empty());
   take(queue);
   LeaseGuard& lease = *shared_.lease;
-  // Who must wait for a lease, or be told that there is none, is a lane's matter.
+  // A lane handles gets that must wait for a lease, or fail without one.
   const bool held =
       !lease.ended() && !shared_.reads.port->failed() && lease.believed(shared_.now_ns());
   sift(others, [&](Get& get) { return held && find_bin(get); });
@@ -112,7 +112,7 @@ void HashGetGroup::take(std::deque<QueuedHashGet>& queue) {
 
 bool HashGetGroup::find_bin(Get& get) const {
   const Request& request = *get.of.request;
-  // What is no get of a key is refused where all is.
+  // A lane refuses requests that are no gets of a key.
   const bool short_key =
       !request.key.empty() && request.key.size() <= hash::kRecordLengthMax - sizeof(RecordHeader);
   if (request.op != Op::get || !short_key) return false;
@@ -158,7 +158,7 @@ bool HashGetGroup::take_slot(Get& get, const std::byte* kept, std::uint32_t foun
          shared_.reads.target->holds(get.named.offset(), sizeof(hash::VersionLink));
 }
 
-// The header before all else, and what confirms a record behind all of it.
+// Posts the header before all else, and the proof of a record behind all of it.
 void HashGetGroup::want_all() {
   ReadPort& port = *shared_.reads.port;
   reads_.failed = false;
@@ -166,7 +166,7 @@ void HashGetGroup::want_all() {
   for (const std::uint32_t i : begun_) {
     const std::size_t wanted = reads_.wanted.size();
     want(gets_[i], brought_[i]);
-    port.prefetch(reads_, wanted);  // while the next ones are looked at
+    port.prefetch(reads_, wanted);  // while the next ones are processed
   }
 }
 
@@ -202,7 +202,7 @@ bool HashGetGroup::take_kept(Get& get, Brought& brought) const {
 void HashGetGroup::end(std::vector<QueuedHashGet>& others) {
   static_cast<void>(ready_.pop());
   LeaseGuard& lease = *shared_.lease;
-  // One look at the clock serves all: it comes after the last READ of all of them.
+  // One look at the clock serves all: it is after the last READ of all of them.
   const bool same = term_ == lease.term() || hash::planted(hash::Bug::other_term_believed);
   const bool good = same && lease.believed(shared_.now_ns()) && !reads_.failed &&
                     header_.is_of(*shared_.reads.target);
@@ -266,7 +266,7 @@ bool HashGetGroup::look(const Get& get, const Brought& brought, Completion& answ
   return true;
 }
 
-// Where others of the bin have changed; and what was not remembered yet.
+// Updates the cache if the bin has changed, and with records that were not cached.
 void HashGetGroup::learn(const Get& get, const Brought& brought) const {
   constexpr std::size_t kSlotsAt = offsetof(hash::Bucket, slots);
   const bool same =

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets of one reader that go the usual way, many at a time and in stages, so that what each stage
-// looks at has been asked for by the stage before: what is remembered of bins, by prefetches; bins
-// and records, by one doorbell for the whole group.
+// Common gets of one reader, in groups and in stages, so that each stage finds in the cache what
+// the stage before has requested: cached copies of bins by prefetches; bins and records by one
+// doorbell for the whole group.
 //
-//   queue -> keys -> bins -> what is remembered of them -> slots
+//   queue -> keys -> bins -> their cached copies -> slots
 //         -> [ map header | bins, buckets behind them, records, their headers again ] -> answers
-//            one doorbell, whose READs keep their order
+//            one doorbell, whose READs are ordered
 //
-// The usual way: the directory is known, the bin is remembered, or the one bucket in which it goes
-// on; the slot that had the key's tag is there still, and names a record of this key that lies
-// beside its value. Whatever else there is, a miss too, goes to a lane, which knows all of it, and
-// begins anew; so a group needs no waits and no turns back.
+// A get is common if the directory is known; the bin is cached, or the one bucket that follows it;
+// and the slot that had the key's tag is there still, and names a record of this key with its value
+// beside it. Every other get, a miss too, moves to a lane, which handles all cases and starts over;
+// so a group has no further waits and no restarts.
 //
-// Why its answers may be believed: as those of lanes (remote_view.hpp, 1 to 3 and 6), by fewer
-// looks. The lease was believed when the group began; then the READ of the header was posted,
-// before all else; each bin came after it and says itself whose it is and that it has not been
-// moved; each record came after the bin that names it, and its header once more behind its last
-// byte, by a READ that succeeds only while the key is good; and then the lease was still the same,
-// and believed.
+// Correctness: as of lanes (remote_view.hpp, 1 to 3 and 6), by fewer checks. The lease was valid
+// when the group began; then the READ of the header was posted, before all else; each bin was read
+// after it, and its header tells its segment and that it was not moved; each record was read after
+// the bin that names it, and its header again after its last byte, by a READ that succeeds only
+// while the key is good; and then the lease was still the same, and valid.
 //
 // Thread: one.
 #pragma once
@@ -35,27 +34,28 @@ namespace espalier::place {
 
 class HashGetGroup {
  public:
-  /// Gets of one doorbell, at most.
+  /// Limit on gets of one doorbell.
   static constexpr std::uint32_t kMost = 32;
 
-  /// `shared` outlives it. `most`: gets of a group. Requires: something is remembered, and READs
-  /// keep their order.
+  /// `shared` outlives it. `most`: gets of a group. Requires: there is a cache, and READs are
+  /// ordered.
   HashGetGroup(HashGetShared& shared, std::uint32_t most);
   HashGetGroup(const HashGetGroup&) = delete;
   HashGetGroup& operator=(const HashGetGroup&) = delete;
 
-  /// Takes what has come, and begins the next group with the first of `queue`. What goes another
-  /// way is moved to `others`. Returns whether anything was done. Requires: `others` is empty, and
-  /// has room for kMost. Errors: what handlers throw, each of whom has been told all the same.
+  /// Completes the group whose READs have arrived, and begins the next with the first of `queue`.
+  /// Gets for lanes are moved to `others`. Returns whether anything was done. Requires: `others` is
+  /// empty, and has room for kMost. Errors: exceptions of handlers, each of which was called all
+  /// the same.
   bool turn(std::deque<QueuedHashGet>& queue, std::vector<QueuedHashGet>& others);
-  /// Gets that wait for what was posted.
+  /// Gets that wait for posted READs.
   [[nodiscard]] std::size_t pending() const { return begun_.size(); }
 
  private:
-  /// What READs bring of one get.
+  /// The destination of READs of one get.
   struct Brought {
     alignas(hash::kLineBytes) std::byte bin[hash::kLineBytes];
-    std::byte more[hash::kLineBytes];  // the bucket in which the bin goes on
+    std::byte more[hash::kLineBytes];  // the bucket that continues the bin
     alignas(8) std::byte proof[sizeof(hash::RecordHeader)];
     alignas(hash::kLineBytes) std::byte record[hash::kRecordLengthMax];
   };
@@ -64,12 +64,12 @@ class HashGetGroup {
     hash::PlaceWord segment{};
     std::uint64_t tag = 0;
     std::uint64_t bin = 0;            // where it lies
-    const std::byte* kept = nullptr;  // as it was
-    std::uint32_t line = 0;           // of the bucket in which it goes on; 0: the bin has the slot
+    const std::byte* kept = nullptr;  // its cached copy
+    std::uint32_t line = 0;           // of the bucket that continues it; 0: the bin has the slot
     std::uint32_t slot_at = 0;        // in that bucket, or in the bin
     hash::Slot named{};
     std::uint32_t record_bytes = 0;
-    bool remembered = false;  // the record: its header alone is read
+    bool remembered = false;  // the record is cached: only its header is read
   };
 
   void begin(std::deque<QueuedHashGet>& queue, std::vector<QueuedHashGet>& others);
@@ -84,7 +84,7 @@ class HashGetGroup {
   void end(std::vector<QueuedHashGet>& others);
   [[nodiscard]] bool look(const Get& get, const Brought& brought, Completion& answer) const;
   void learn(const Get& get, const Brought& brought) const;
-  /// Keeps those of the group that `stays` says of; the others go another way.
+  /// Keeps those of the group for which `stays` returns true; the others go to lanes.
   template <class Stays>
   void sift(std::vector<QueuedHashGet>& others, const Stays& stays);
 

@@ -91,7 +91,7 @@ bool HashGetLane::begin_fresh() {
     }
     return true;
   };
-  // What others want is still to come to where it goes.
+  // READs of other gets are still in flight to their buffers.
   if (lease.ended() || port.failed()) return refuse_all(Code::connection_lost);
   if (!lease.believed(now_ns())) {
     want_belief();
@@ -112,7 +112,7 @@ bool HashGetLane::begin_fresh() {
     if (get.state != State::begun) continue;
     const std::size_t wanted = reads_.wanted.size();
     ask_ahead(get);
-    port.prefetch(reads_, wanted);  // while the next ones are looked at
+    port.prefetch(reads_, wanted);  // while the next ones are processed
   }
   return true;
 }
@@ -133,13 +133,14 @@ void HashGetLane::want_belief() noexcept {
   try {
     shared_.lease->wait(std::noop_coroutine(), believed_, true);
     wants_belief_ = true;
-  } catch (const std::bad_alloc&) {  // each turn looks whether it is believed
+  } catch (const std::bad_alloc&) {  // each turn checks whether it is valid
   }
 }
 
-// --- what has come -------------------------------------------------------------------------------
+// --- completions ---------------------------------------------------------------------------------
 
-// All that has come is taken before what a handler throws goes on: it belongs to these READs.
+// Processes all that has arrived before it passes an exception of a handler on: all of it belongs
+// to these READs.
 void HashGetLane::arrive() {
   const bool lost = reads_.failed || shared_.reads.port->failed();
   reads_.failed = false;
@@ -163,7 +164,7 @@ void HashGetLane::arrive_one(Get& get, bool lost, bool dropped) {
     if (dropped) return refuse(get, Code::not_found);
     get.version = header_.read_version();
     get.state = State::looking;
-    // Where READs keep no order, it begins only now.
+    // If READs are not ordered, it begins only now.
     if (get.brought.pieces().empty()) {
       ask_ahead(get);
       if (get.brought.any_awaited() || get.no_memory) return;
@@ -186,7 +187,7 @@ void HashGetLane::ask_ahead(Get& get) noexcept {
   }
 }
 
-// Only asking may find no memory here: what a handler throws is its owner's.
+// Only requests may run out of memory here: exceptions of a handler go to the owner.
 void HashGetLane::look(Get& get) {
   Outcome outcome;
   try {
@@ -212,7 +213,7 @@ HashGetLane::Outcome HashGetLane::look_again(Get& get) {
   if (view.awaits()) return waits;
   if (view.wants_too_much()) return {.too_much = true};
   const bool misled = view.is_misled() || place.look == Look::changed;
-  // What is remembered of the way may be why.
+  // A wrong cached directory may be the reason.
   if (misled) shared_.reads.directories->forget(get.hash->partition());
   if (misled) return changed;
   if (hash::begins_again(looked.look)) return {.looked = looked};
@@ -245,7 +246,7 @@ void HashGetLane::answer_with(Get& get, const Looked& looked) {
   answer(get);
 }
 
-// What came is believed if it is the same lease, and the node has answered not long ago.
+// The bytes are valid if the lease is the same, and the node has answered recently.
 void HashGetLane::answer(Get& get) {
   LeaseGuard& lease = *shared_.lease;
   const bool same = get.term == lease.term() || hash::planted(hash::Bug::other_term_believed);
@@ -273,7 +274,7 @@ void HashGetLane::answer(Get& get) {
   complete(get, completion);
 }
 
-// Where nothing is wanted nothing will come.
+// Gets without a READ in flight would wait for ever.
 void HashGetLane::refuse_stuck() {
   for (Get& get : gets_) {
     const bool waits = get.state == State::begun || get.state == State::looking;
@@ -287,7 +288,7 @@ void HashGetLane::refuse(Get& get, Code code) {
   complete(get, refused);
 }
 
-// It is told once, whatever its handler throws: that goes to who polls.
+// Calls the handler once; its exceptions go to the caller of poll().
 void HashGetLane::complete(Get& get, Completion& completion) {
   completion.tag = get.request->tag;
   completion.op = Op::get;

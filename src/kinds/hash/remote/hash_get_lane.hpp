@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets of a hash map whose READs go together: each round what all of them want is posted by one
-// doorbell, with one READ of the map's header, for those that begin, before all that these want.
-// When all of it has come each get looks again (remote_view.hpp), and is answered, or wants more.
+// Gets of a hash map whose READs share doorbells: in each round one doorbell posts the READs of all
+// of them, preceded by one READ of the map's header for those that begin. When all have arrived
+// each get repeats its look (remote_view.hpp), and is answered, or requests more.
 //
-// Where a READ is done when it has been posted, one lane has many gets; elsewhere each has its own,
-// and goes on when its READs have come.
+// If a READ is complete when it is posted, one lane has many gets; otherwise each get has its own
+// lane, and continues when its READs have arrived.
 //
 // Thread: one.
 #pragma once
@@ -22,36 +22,36 @@
 
 namespace espalier::place {
 
-/// What became of gets by READ.
+/// Statistics of gets by READ.
 struct HashGetCounts {
   std::uint64_t answers = 0;
   std::uint64_t found = 0;
   std::uint64_t grouped = 0;   // of the answers: those of groups (hash_get_group.hpp)
-  std::uint64_t kept = 0;      // of the answers: those of records that were remembered
-  std::uint64_t restarts = 0;  // attempts that began again: something had changed
+  std::uint64_t kept = 0;      // of the answers: those of cached records
+  std::uint64_t restarts = 0;  // restarted attempts: something had changed
   std::uint64_t changed = 0;   // of these: a bin, or what it named
-  std::uint64_t too_late = 0;  // of these: what there was at the version may be gone
+  std::uint64_t too_late = 0;  // of these: the state at the version may be gone
 };
 
-/// What the lanes of one map share.
+/// Shared by the lanes of one map.
 struct HashGetShared {
   HashReads reads;
   LeaseGuard* lease = nullptr;
   std::function<std::uint64_t()> now_ns;
   HashGetCounts counts;
-  std::size_t busy = 0;  // gets that lanes have
+  std::size_t busy = 0;  // gets in lanes
 };
 
-/// A get that waits for its turn.
+/// A queued get.
 struct QueuedHashGet {
   const Request* request;
   Handler* handler;
 };
 
-/// The map's header as a READ brings it: whose it is, and its read version.
+/// The map's header as READ: its identity, and its read version.
 class HashHeaderRead {
  public:
-  /// Asks for it, for what is asked for behind it. Errors: std::bad_alloc.
+  /// Adds its READ, before those that depend on it. Errors: std::bad_alloc.
   void want(ReadPort& port, LaneReads& reads, const HashTarget& target) {
     if (!target.shares_clock() || hash::planted(hash::Bug::own_clock_read)) {
       port.want(reads, target.header_offset, bytes_, sizeof bytes_);
@@ -82,7 +82,7 @@ class HashHeaderRead {
 
 class HashGetLane {
  public:
-  /// A get begins again so often at most; then it is `contended`.
+  /// Limit on attempts of a get; then it fails with `contended`.
   static constexpr std::uint32_t kAttemptsMax = 16;
 
   /// `shared` outlives it.
@@ -94,19 +94,19 @@ class HashGetLane {
   /// Takes a get. Requires: has_room(), a key that maps may have. Errors: std::bad_alloc, and it is
   /// not taken.
   void take(const Request& request, Handler& handler);
-  /// Goes on with what has come. Returns whether anything did. Errors: what handlers throw, each of
-  /// whom has been told all the same.
+  /// Processes what has arrived. Returns whether anything has. Errors: exceptions of handlers, each
+  /// of which was called all the same.
   bool turn();
-  /// Whether READs are on their way.
+  /// Whether READs are in flight.
   [[nodiscard]] bool waits() const { return reads_.waiting; }
 
  private:
   enum class State : std::uint8_t {
     free,
-    fresh,     // is to begin, or to begin again
+    fresh,     // to begin, or to restart
     begun,     // waits for its read version
     looking,   // has it
-    answered,  // has its answer, and waits until the lease is believed
+    answered,  // has its answer, and waits until the lease is valid
   };
   struct Get {
     State state = State::free;
@@ -117,16 +117,16 @@ class HashGetLane {
     std::uint64_t term = 0;  // of the lease under which it began
     std::uint32_t tick = 0;
     std::uint32_t attempts = 0;
-    bool twice = false;      // its buckets are read twice, for a miss
-    bool no_memory = false;  // for what it would have asked for: it ends when its READs have come
+    bool twice = false;      // its buckets are read again, for a miss
+    bool no_memory = false;  // for its next READs: it fails when those in flight arrive
     hash::Looked looked{};
     BroughtBytes brought;
   };
 
-  /// What a look came to: Look::changed, too, where bytes were met that cannot be.
+  /// The result of a look: Look::changed also for impossible bytes.
   struct Outcome {
-    bool waits = false;     // for what it has asked for
-    bool too_much = false;  // it is not to be done by READs
+    bool waits = false;     // for READs that it requested
+    bool too_much = false;  // READs cannot serve it
     hash::Looked looked{};
   };
 
@@ -146,13 +146,13 @@ class HashGetLane {
   void free_place(Get& get);
   [[nodiscard]] bool want_header() noexcept;
   void want_belief() noexcept;
-  /// The time, asked for once in a turn: after all that the turn has found come.
+  /// The time, read once in a turn: after all that the turn found has arrived.
   [[nodiscard]] std::uint64_t now_ns();
 
   HashGetShared& shared_;
   std::vector<Get> gets_;
   std::vector<std::uint32_t> free_;  // of them, with room for all
-  std::uint64_t now_ns_ = 0;         // of this turn; 0: not asked for yet
+  std::uint64_t now_ns_ = 0;         // of this turn; 0: not read yet
   std::uint32_t round_ = 1;
   bool reads_header_ = false;  // in this round
   bool sent_ = false;

@@ -8,9 +8,9 @@
 namespace espalier::place {
 namespace {
 
-/// Gets of one doorbell, at most.
+/// Limit on gets of one doorbell.
 constexpr std::uint32_t kTogetherMost = 32;
-/// Rounds that one poll goes on with, where READs are done at once.
+/// Limit on rounds of one poll, if READs are complete when they are posted.
 constexpr int kRoundsOfPoll = 4;
 
 }  // namespace
@@ -74,7 +74,7 @@ void HashGets::start() {
   }
 }
 
-// Why it is not taken; invalid: it is.
+// The reason why it is not taken; invalid: it is.
 Code HashGets::take(HashGetLane& lane, const QueuedHashGet& queued) {
   const Request& request = *queued.request;
   if (request.op != Op::get) return Code::unsupported;
@@ -92,7 +92,7 @@ std::size_t HashGets::poll() {
   bool moved = true;
   for (int rounds = 0; moved && rounds < kRoundsOfPoll; ++rounds) {
     port.poll();
-    // What is another's waits for room in the lanes first.
+    // Gets left by a group first wait for room in the lanes.
     moved = group_ && others_.empty() && group_->turn(queue_, others_);
     start();
     for (HashGetLane& lane : lanes_) moved |= lane.turn();

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client that reads a hash map alone: gets by one-sided READs, while the host writes and knows
-// nothing of it but a lease.
+// Gets of a hash map by one-sided READs, while the host writes and takes no part but for a lease.
 //
-// It makes no progress by itself and keeps no time: its owner polls it, and carries its questions
-// about the lease to the host (see LeaseGuard::due).
+// It makes no progress by itself and has no clock: its owner polls it, and sends its requests about
+// the lease to the host (see LeaseGuard::due).
 //
 // Thread: one.
 #pragma once
@@ -27,18 +26,18 @@ class HashGets {
     std::uint32_t in_flight = 32;
     base::LeaseTerms terms{};
     std::function<std::uint64_t()> now_ns;  // any clock that does not go back
-    /// Buckets that it remembers, with other maps of the same region; outlives it. Null: none.
+    /// The cache of buckets, shared with other maps of the region; outlives it. Null: none.
     BinCache* cache = nullptr;
-    /// Records likewise. Null: none, and each is read. Requires: `cache`, if there is one.
+    /// The cache of records likewise. Null: none, and each is read. Requires: `cache`, if set.
     RecordCache* records = nullptr;
-    /// Of directories that it remembers, at most. 0: none, and a get waits twice more.
+    /// Limit on cached directories. 0: none, and a get waits twice more.
     std::uint64_t directory_bytes = std::uint64_t{4} << 20;
-    /// In place of that, what it has for them with other maps of the same region; outlives it.
+    /// Instead of that, a budget shared with other maps of the region; outlives it.
     DirectoryBudget* directories = nullptr;
-    /// A longer value is not brought: its get ends with `contended`.
+    /// A longer value is not read: its get fails with `contended`.
     std::uint64_t value_bytes_max = hash::kValueBytesMax;
-    /// Whether a READ is done when it has been posted: then gets go together, and those whose bins
-    /// are remembered in groups (hash_get_group.hpp).
+    /// Whether a READ is complete when it is posted: then gets share doorbells, and those whose
+    /// bins are cached form groups (hash_get_group.hpp).
     bool together = false;
   };
 
@@ -47,26 +46,26 @@ class HashGets {
   HashGets(const HashGets&) = delete;
   HashGets& operator=(const HashGets&) = delete;
 
-  /// Queues gets; other requests are refused with `unsupported`. What they point to must live until
-  /// their completion. Cost of a get: two waits, or one where its bin is remembered and READs keep
-  /// their order; one more for a pair of more than 1 KiB, two for one of more than 64 KiB.
-  /// Answers come with:
+  /// Queues gets; other requests fail with `unsupported`. What they point to must live until their
+  /// completion. Cost of a get: two waits, or one if its bin is cached and READs are ordered; one
+  /// more for a pair of more than 1 KiB, two for one of more than 64 KiB.
+  /// Completions have one of these errors, or none:
   ///   key_too_long     or empty
   ///   connection_lost  the pair has failed, or there will be no lease
   ///   not_found        the map was dropped
-  ///   contended        it met changes HashGetLane::kAttemptsMax times, has a value that is too
-  ///                    long, or would have a mebibyte brought besides: others answer it better
+  ///   contended        it made HashGetLane::kAttemptsMax attempts, has too long a value, or
+  ///                    would read a mebibyte besides: the rings serve it better
   ///   out_of_memory    this process has none for what it would read
-  /// Errors: std::bad_alloc, and those behind the last that there was memory for are not taken.
+  /// Errors: std::bad_alloc, and requests after the last that there was memory for are not taken.
   void submit(std::span<const Request> requests, Handler& handler);
-  /// Takes what has come, and goes on. Returns how many gets are left. Errors: what handlers throw,
-  /// who are told once all the same.
+  /// Processes what has arrived. Returns how many gets are left. Errors: exceptions of handlers,
+  /// each of which was called once all the same.
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const {
     return queue_.size() + others_.size() + (group_ ? group_->pending() : 0) + shared_.busy;
   }
   [[nodiscard]] LeaseGuard& lease() { return lease_; }
-  /// Ends all gets that wait: there will be no answer from the host any more.
+  /// Fails all pending gets: the host will not answer any more.
   void fail();
   [[nodiscard]] const HashGetCounts& counts() const { return shared_.counts; }
   /// Of its port.

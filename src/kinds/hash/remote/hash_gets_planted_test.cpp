@@ -52,7 +52,7 @@ TEST(HashGetsPlanted, AnUnreleasedAnswerIsNoticed) {
 TEST(HashGetsPlanted, AMissThatDoesNotReadThePartitionsLineAgainIsNoticed) {
   expect_noticed(hash::Bug::purged_ignored);
 }
-// The host counts no lease here, so memory is another's at once, and what was meant tells it.
+// The host counts no lease here, so memory is reused immediately, which only generations show.
 TEST(HashGetsPlanted, ARecordWhoseGenerationIsNotConfirmedIsNoticed) {
   HashWorldOptions options;
   options.counts_lease = false;

@@ -372,7 +372,7 @@ TEST(HashGets, HeadersThatAreNoneAreRefused) {
   EXPECT_EQ(fault_of([](auto& bad) { bad.versions = 0; }, offset).code, Code::unsupported);
 }
 
-/// A copy of a map's region, to be read while somebody changes what is there.
+/// A copy of a map's region, to be read while its bytes are changed.
 class ForgedRegion {
  public:
   ForgedRegion(std::uint64_t seed, bool in_order, bool together)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a reader elsewhere knows of a hash map before it begins: who the map is, how it hashes,
-// and where its partitions lie. Nothing of it changes while the map lives.
+// The identity, the hash and the layout of a hash map, which a remote reader knows before it
+// begins. Nothing of it changes while the map lives.
 #pragma once
 
 #include <cstddef>
@@ -14,9 +14,9 @@
 namespace espalier::place {
 
 struct HashTarget {
-  /// Of a copy of the map's header, which came from `header_offset` of a region of `region_bytes`.
-  /// Every field is checked; the bytes may come from anywhere.
-  /// Errors: corrupt (detail: 1 no header of a hash map, 2 dropped or not live, 3 a shape that none
+  /// Parses a copy of the map's header, which came from `header_offset` of a region of
+  /// `region_bytes`. Every field is checked; the bytes are untrusted.
+  /// Errors: corrupt (detail: 1 no header of a hash map, 2 dropped or not live, 3 an invalid shape,
   /// has, 4 outside of the region, 5 its clock is), unsupported (versions are off).
   [[nodiscard]] static Result<HashTarget> read(const hash::HashHeader& header,
                                                std::uint64_t header_offset,
@@ -33,7 +33,7 @@ struct HashTarget {
   [[nodiscard]] std::uint64_t partition_line(std::uint32_t partition) const {
     return header_offset + sizeof(hash::HashHeader) + std::uint64_t{partition} * hash::kLineBytes;
   }
-  /// Whether the word of its read version is not in its header.
+  /// Whether its read version lies outside its header.
   [[nodiscard]] bool shares_clock() const {
     return clock_offset != header_offset + offsetof(hash::HashHeader, read_version);
   }

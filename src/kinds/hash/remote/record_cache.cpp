@@ -18,7 +18,7 @@ std::uint64_t word_at(const std::byte* set, std::uint64_t index) {
   return base::load_plain<std::uint64_t>(set + index * sizeof(std::uint64_t));
 }
 
-/// Of a record and its pair; 0: it is a link, or its pair lies elsewhere.
+/// Length of a record with its pair; 0: it is a link, or its pair lies elsewhere.
 std::uint64_t bytes_of_record(const std::byte* record) {
   const auto header = base::load_plain<hash::RecordHeader>(record);
   if (header.key_bytes == 0) return 0;
@@ -32,7 +32,7 @@ RecordCache::RecordCache(std::uint64_t bytes) noexcept {
   if (rounded == 0) return;
   auto range = memory::AddressRange::private_memory(rounded, false);
   if (!range || !range->open(0, rounded)) return;
-  // Each get looks at one random place of it.
+  // Each get reads one random place of it.
   (void)range->advise(0, rounded, MADV_HUGEPAGE);
   memory_ = std::move(*range);
   sets_ = rounded / kSetBytes;
@@ -44,7 +44,7 @@ std::uint64_t RecordCache::index_of(const std::byte* set, std::uint64_t offset) 
   return index;
 }
 
-// Those before it are one further behind now.
+// Moves the words before it back by one.
 void RecordCache::move_to_front(std::byte* set, std::uint64_t index, std::uint64_t word) {
   std::memmove(set + sizeof word, set, index * sizeof word);
   std::memcpy(set, &word, sizeof word);
@@ -69,7 +69,7 @@ void RecordCache::keep(std::uint64_t offset, std::span<const std::byte> record) 
   std::byte* const set = set_of(offset);
   std::uint64_t index = index_of(set, offset);
   if (index == kPlaces) index = kPlaces - 1;
-  // Places are given out in a row.
+  // Places are assigned in order.
   while (index != 0 && word_at(set, index) == 0 && word_at(set, index - 1) == 0) --index;
   const std::uint64_t taken = word_at(set, index) & kPlaceMask;
   const std::uint64_t place = taken == 0 ? index + 1 : taken;

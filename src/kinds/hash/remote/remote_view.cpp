@@ -16,16 +16,16 @@ using hash::PlaceWord;
 using hash::RecordHeader;
 using hash::Slot;
 
-/// What has not come yet reads as this: no bin, no record.
+/// Bytes that have not arrived read as this: no bin, no record.
 alignas(hash::kLineBytes) constexpr std::byte kNothing[hash::kLineBytes] = {};
-/// Records that one get looks at, at most: so many snapshots may have to do with one key.
+/// Limit on records that one get looks at: so many snapshots may involve one key.
 constexpr std::uint32_t kRecordsLookedAtMax = 256;
-/// Pieces that one attempt has brought, at most.
+/// Limit on the pieces of one attempt.
 constexpr std::size_t kPiecesMax = 4 * kRecordsLookedAtMax;
-/// Bytes that one attempt has brought beside its value, at most: what seems to be its key's, and is
-/// another's, or was before.
+/// Limit on the bytes that one attempt reads beside its value: those of other keys that look like
+/// its own, and of former records.
 constexpr std::uint64_t kOtherBytesMax = std::uint64_t{1} << 20;
-/// Of a longer pair its header comes first, which tells whose it is.
+/// The header of a longer pair is read first, because it tells the key's hash.
 constexpr std::uint64_t kPairUnasked = std::uint64_t{64} << 10;
 constexpr std::uint32_t kLastBucket = hash::kBinsPerSegment + hash::kOverflowPerSegment - 1;
 constexpr std::uint32_t kFirstWords = 2 * sizeof(std::uint64_t);  // of a line of a partition
@@ -38,7 +38,7 @@ T at(const BroughtBytes::Piece& piece) {
 
 }  // namespace
 
-// --- asking --------------------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 RemoteView::Piece* RemoteView::want(Part part, std::uint64_t offset, std::uint64_t bytes) const {
   if (!reads_.target->holds(offset, bytes) || brought_.pieces().size() == kPiecesMax) {
@@ -55,12 +55,12 @@ RemoteView::Piece* RemoteView::want(Part part, std::uint64_t offset, std::uint64
   return &piece;
 }
 
-// Of one that is remembered the header alone is brought, to tell whether it is still that.
+// Of a cached record only the header is read, which validates the copy.
 bool RemoteView::take_kept(Slot slot) const {
   if (reads_.records == nullptr) return false;
   const std::span<const std::byte> kept = reads_.records->find(slot);
   if (kept.empty() || brought_.pieces().size() == kPiecesMax) return false;
-  constexpr std::uint32_t kBeforeAll = 0;  // whatever is read is read behind it
+  constexpr std::uint32_t kBeforeAll = 0;  // all that is read is read behind it
   Piece& piece = brought_.add(Part::record, slot.offset(), static_cast<std::uint32_t>(kept.size()),
                               kBeforeAll);
   std::memcpy(piece.at, kept.data(), kept.size());
@@ -69,7 +69,7 @@ bool RemoteView::take_kept(Slot slot) const {
   return true;
 }
 
-// With its header once more, where that comes behind it.
+// With its header again, if that comes behind it.
 void RemoteView::want_record(Slot slot, std::uint64_t bytes, bool ahead) const {
   if (take_kept(slot)) return;
   const std::uint64_t offset = slot.offset();
@@ -109,7 +109,7 @@ void RemoteView::ask_ahead() {
   const PlaceWord segment{known.entries[hash_.prefix(known.place.depth())]};
   std::uint32_t line = hash_.bin();
   Slot named;
-  bool whole = false;  // all of its buckets are known
+  bool whole = false;  // all of its buckets are cached
   for (std::uint32_t steps = 0; steps < 2 * hash::kSlotsPerBucket; ++steps) {
     const std::uint64_t offset = bucket_offset(segment, line);
     if (want(Part::bucket, offset, hash::kLineBytes) == nullptr || reads_.cache == nullptr) return;
@@ -129,7 +129,7 @@ void RemoteView::ask_ahead() {
     if (whole || last.line() > kLastBucket) break;
     line = last.line();
   }
-  // A link that came before the bin that names it need not have been whole.
+  // A link that was read before the bin that names it need not have been whole.
   const bool good = !named.empty() && (reads_in_order() || !named.is_link());
   if (good) return want_record(named, reads_.record_bytes, true);
   if (whole && reads_in_order() && !hash::planted(hash::Bug::buckets_read_once)) {
@@ -143,7 +143,7 @@ void RemoteView::ask_ahead() {
   }
 }
 
-// --- what is there -------------------------------------------------------------------------------
+// --- lookups -------------------------------------------------------------------------------------
 
 bool RemoteView::is_behind(const Piece& piece, const Piece* before) const {
   if (before == nullptr) return true;
@@ -176,7 +176,7 @@ bool RemoteView::is_directory(const Piece& proof, PlaceWord place) const {
          header.depth == place.depth() && header.partition == hash_.partition();
 }
 
-// Where it can be kept all of it is brought, else the one word.
+// Reads the whole directory if it can be cached, else the one word.
 PlaceWord RemoteView::segment(PlaceWord directory, std::uint32_t index) const {
   if (stopped()) return {};
   const std::uint32_t partition = hash_.partition();
@@ -219,7 +219,7 @@ const std::byte* RemoteView::bucket(PlaceWord segment, std::uint32_t line) const
   const Part part = again ? Part::bucket_again : Part::bucket;
   const Piece* const piece = brought_.find(part, offset);
   if (piece == nullptr || (again && !is_behind(*piece, link_))) {
-    // Once as it was foreseen, once behind what names it: more often buckets go in circles.
+    // Once ahead, once behind what names it: more often the buckets form a cycle.
     if (brought_.times_asked(part, offset) == 2) misled_ = true;
     if (!misled_) want(part, offset, hash::kLineBytes);
     return kNothing;
@@ -241,9 +241,9 @@ void RemoteView::enter(hash::BinPlace& place) {
   if (twice_) place.bin = bucket(place.segment, hash_.bin());
 }
 
-// The first time a miss is to be told, all that it rests on comes once more: the buckets behind the
-// header by which the bin was found, each behind the one that links to it, and the header behind
-// them. Where READs keep no order, what is behind another is so by another round.
+// Before the first miss is reported, everything that it rests on is read again: the buckets behind
+// the header by which the bin was located, each behind the one that links to it, and the header
+// behind them. If READs are not ordered, "behind" means in a later round.
 BucketWord RemoteView::bucket_word_now(const std::byte*) const {
   if (stopped()) return {};
   if (!twice_ && !hash::planted(hash::Bug::buckets_read_once)) {
@@ -297,7 +297,7 @@ hash::RecordView RemoteView::record(Slot slot) const {
   return {nullptr, piece->at, slot};
 }
 
-// Long pairs of other keys are not brought to be compared. Nor are values that are not wanted here.
+// Long pairs of other keys are not read to be compared. Nor are values that are not wanted here.
 bool RemoteView::may_have_key(const hash::LongRecord& record) const {
   if (record.key_bytes != key_.size()) return false;
   const std::uint64_t bytes = std::uint64_t{record.key_bytes} + record.value_bytes;
@@ -368,7 +368,7 @@ hash::Pair RemoteView::pair(const hash::RecordView& record) const {
   return {{key, whole.key_bytes}, {key + whole.key_bytes, whole.value_bytes}};
 }
 
-// --- believing it --------------------------------------------------------------------------------
+// --- validation ----------------------------------------------------------------------------------
 
 bool RemoteView::has_proof(const Piece& piece) const {
   const Part part = piece.part == Part::record ? Part::record_proof : Part::pair_proof;
@@ -403,8 +403,8 @@ bool RemoteView::is_confirmed() {
   return good;
 }
 
-// Of records the one alone that is answered: it was whole before the version was released. Another
-// may have been read while it was written, and be that which its header says for a part only.
+// Of records only the one of the answer, which was whole before its version was released. Another
+// one may have been read while it was written, and then matches its header only in part.
 void RemoteView::learn(const hash::Looked& looked) const {
   for (std::size_t i = 0; i < brought_.come(); ++i) {
     const Piece& piece = brought_.pieces()[i];

@@ -1,37 +1,37 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hash map as reading.hpp sees it, of bytes that READs bring: what one get looks at is there, or
-// is asked for, and then the look is taken again once it has come.
+// The view of a hash map for reading.hpp over bytes that READs bring: what one get looks at is
+// there, or it is requested, and the look is repeated when it has arrived.
 //
 //   cold   map header, bin | record, its header once more            two waits
 //   warm   map header, bin, record, its header once more             one wait
 //   miss   ..., bin | bin, its header, the partition's line          the same, or one if foreseen
 //
-// (where READs keep their order; elsewhere each of the parts that must come after another is a wait
-// of its own).
+// (if READs are ordered; otherwise each of the parts that must come after another is a wait of its
+// own).
 //
-// Why what has come may be believed
-// 1. The lease was believed when the get began, then the read version v was read, then all else.
-// 2. A bin says whose it is (its segment's generation) and whether it was moved (its depth), so it
-//    does not matter what led there.
+// Correctness: why the bytes are valid
+// 1. The lease was valid when the get began, then the read version v was read, then all else.
+// 2. A bin's header identifies its segment (its generation) and tells whether the bin was moved
+//    (its depth), so it does not matter what led there.
 // 3. A bin that was read after v names a record whose version is at most v: the record was whole
-//    before v was released. Its header came once more behind its last byte, and was the same: it is
-//    the same record, and whole still. A long pair likewise, by its buffer's header.
-//    A record that is remembered, as it was answered once, is believed by its header alone: it is
-//    the same, or another one lies there by now, and then it is forgotten. Where READs keep no
-//    order the header may have come before the bin. The bin names another record by the same slot
-//    only if its place was used a multiple of 1024 times between the two, and a record that was
-//    named meanwhile keeps it while the lease is held.
-// 4. What came ahead, where READs keep no order, may have been read before the bin: then what has
-//    a version above v, and need not have been whole, is read again.
+//    before v was released. Its header was read again after its last byte, and was the same: so it
+//    is the same record, and still whole. A long pair likewise, by its buffer's header.
+//    A cached record, a copy of an earlier answer, is validated by its header alone: it is the
+//    same, or another one lies there by now, and then it is dropped. If READs are not ordered the
+//    header may have been read before the bin. The bin names another record by the same slot only
+//    if its place was reused a multiple of 1024 times between the two, and a record that was named
+//    meanwhile keeps it while the lease is held.
+// 4. If READs are not ordered, what was read ahead may be older than the bin: then a record with a
+//    version above v, which need not have been whole, is read again.
 // 5. A miss: the bin's header came first, then all of its buckets, each after the one that links to
 //    it, then the header once more, the same; and then the partition's line, of which `purged` is
 //    at most v. An insert that links a free bucket to the chain moves a slot there, and no header
-//    counts that: who read the new bucket before its link would miss the slot at both places.
+//    counts that: a reader of the new bucket before its link would miss the slot at both places.
 // 6. The last of these READs succeeded only while the session's key was good, so the lease was held
-//    until then (DESIGN §2.1 rule 4). That it was the same lease, the get's owner looks.
+//    until then (DESIGN §2.1 rule 4). The get's owner checks that it was the same lease.
 //
-// All bytes are the node's and may be anything: they lead to another try, never outside the region,
-// and not in circles.
+// All bytes are the node's and may be anything: they lead to a retry, never outside the region, and
+// never to an endless loop.
 //
 // Thread: one.
 #pragma once
@@ -50,21 +50,21 @@
 
 namespace espalier::place {
 
-/// What all gets of a map share.
+/// Shared by all gets of a map.
 struct HashReads {
   ReadPort* port = nullptr;
   const HashTarget* target = nullptr;
   KnownDirectories* directories = nullptr;
-  BinCache* cache = nullptr;       // null: nothing is remembered
+  BinCache* cache = nullptr;       // null: nothing is cached
   RecordCache* records = nullptr;  // null: no records are
-  /// Of a record that is asked for: what the longest of those had that came last.
+  /// Bytes to read of a record: the length of the longest recent one.
   std::uint32_t record_bytes = 128;
   std::uint32_t longest = 0;  // of the last few
-  /// A get whose value is longer ends before that is asked for.
+  /// A get with a longer value ends before it is read.
   std::uint64_t value_bytes_max = hash::kValueBytesMax;
   std::uint32_t few = 0;
 
-  /// A record of so many bytes has come.
+  /// Adapts record_bytes to the length of a record that was read.
   void note_record(std::uint64_t bytes) {
     longest = std::max(longest, static_cast<std::uint32_t>(bytes + 15) & ~std::uint32_t{15});
     record_bytes = std::max(record_bytes, longest);
@@ -79,7 +79,7 @@ struct HashReads {
 
 class RemoteView {
  public:
-  /// Of one get at one version. READs are added to what `lane` wants, in this round.
+  /// A view of one get at one version. READs are added to those of `lane`, in this round.
   RemoteView(HashReads& reads, BroughtBytes& brought, LaneReads& lane, std::uint32_t round,
              const hash::KeyHash& hash, std::string_view key, std::uint64_t version, bool twice)
       : reads_(reads),
@@ -91,9 +91,9 @@ class RemoteView {
         version_(version),
         twice_(twice) {}
 
-  /// Has brought near what ask_ahead() will look at.
+  /// Prefetches what ask_ahead() will look at.
   void prefetch() const;
-  /// Asks for what the get will look at, as far as it is remembered.
+  /// Requests what the get will look at, as far as the caches know it.
   void ask_ahead();
 
   // --- for reading.hpp ---------------------------------------------------------------------------
@@ -106,21 +106,21 @@ class RemoteView {
   [[nodiscard]] std::uint64_t purged(std::uint32_t partition) const;
 
   // --- for the get -------------------------------------------------------------------------------
-  /// Begins the search of a bin that was found. What it may miss is looked for in the buckets as
-  /// they came after the header by which it was found.
+  /// Begins the search of a bin that was located. A miss is checked in the buckets as they were
+  /// read after the header by which it was located.
   void enter(hash::BinPlace& place);
-  /// Whether records and pairs that were looked at were whole when they had come. Asks for what
-  /// tells it.
+  /// Whether the records and pairs that were used were whole when they were read. Requests the
+  /// READs that prove it.
   [[nodiscard]] bool is_confirmed();
-  /// Whether something was asked for: what was told since then means nothing.
+  /// Whether something was requested: results since then are void.
   [[nodiscard]] bool awaits() const { return awaits_; }
-  /// Whether bytes were met that cannot be, or that have changed: begin again.
+  /// Whether bytes were impossible, or have changed: restart.
   [[nodiscard]] bool is_misled() const { return misled_; }
-  /// Whether it would have more bytes brought than one get may.
+  /// Whether it would read more bytes than one get may.
   [[nodiscard]] bool wants_too_much() const { return too_much_; }
-  /// Whether a miss wants the buckets once more, from here on.
+  /// Whether a miss needs the buckets read once more, from here on.
   [[nodiscard]] bool twice() const { return twice_; }
-  /// Remembers the buckets that have come, and the record that is answered.
+  /// Caches the buckets that were read, and the record of the answer.
   /// Requires: is_confirmed().
   void learn(const hash::Looked& looked) const;
 
@@ -138,7 +138,7 @@ class RemoteView {
   void want_last(std::uint64_t bin) const;
   void keep_record(std::uint64_t offset) const;
   void want_line() const;
-  /// Whether it was asked for after what stands before it, and so read after that.
+  /// Whether `piece` was requested after `before`, and so read after it.
   [[nodiscard]] bool is_behind(const Piece& piece, const Piece* before) const;
   [[nodiscard]] const Piece* last_piece(Part part, std::uint64_t offset) const;
   [[nodiscard]] bool has_proof(const Piece& piece) const;
@@ -160,7 +160,7 @@ class RemoteView {
   mutable bool twice_;
   bool searching_ = false;
   std::uint64_t bin_ = 0;                // the offset of the bin that is searched
-  mutable const Piece* link_ = nullptr;  // what the next bucket is to be read behind
+  mutable const Piece* link_ = nullptr;  // after which the next bucket must be read
   mutable bool awaits_ = false;
   mutable bool misled_ = false;
   mutable bool too_much_ = false;

@@ -8,7 +8,6 @@
 namespace espalier::client {
 namespace {
 
-// Runs a request and returns its answer.
 Result<Completion> run(Runner& runner, const Request& request, Answer& answer,
                        std::uint32_t parts = 1) {
   const auto ran =
@@ -23,7 +22,7 @@ Result<Completion> run(Runner& runner, const Request& request, Answer& answer,
 void Answer::done(const Completion& done) {
   completion = done;
   completion.key = completion.value = {};
-  // What was written is done; only reads have bytes to copy.
+  // A write has been applied by now; only reads have bytes to copy.
   try {
     if (value != nullptr && done.found) value->assign(done.value);
     key.assign(done.key);
@@ -65,7 +64,7 @@ Condition unchanged(const std::optional<Found>& found, bool versions) {
   Condition condition;
   condition.kind = Kind::absent;
   if (!found) return condition;
-  // Without versions only the value can tell whether something came between.
+  // Without versions only the value shows whether another write intervened.
   condition.kind = versions ? Kind::version : Kind::value;
   condition.version = found->version;
   condition.value = found->value;

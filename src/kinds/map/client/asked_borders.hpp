@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asking a map's node where a range may be cut.
+// Asks a map's node for keys that split a range.
 //
 // Thread: that of the rings.
 #pragma once
@@ -12,12 +12,12 @@
 
 namespace espalier::client {
 
-/// The keys of an answer to RangeBorders, which may come from anywhere: as far as it goes.
+/// The keys of an answer to RangeBorders, which may be any bytes: those before the first error.
 [[nodiscard]] std::vector<std::string> borders_in(std::string_view answer);
 
-/// Where the scan's range may be cut into so many parts; nowhere, if a bound is longer than a key
-/// can be. Cost: one round trip. Errors: those of the call; unsupported (an older node).
-/// Requires: nothing pends at `requests`.
+/// Keys that split the scan's range into `parts` parts; none, if a bound is longer than a key can
+/// be. Cost: one round trip. Errors: those of the call; unsupported (an older node).
+/// Requires: nothing is pending at `requests`.
 Result<std::vector<std::string>> ask_borders(RemoteRequests& requests, const Scope& scope,
                                              const Request& scan, std::uint32_t parts);
 

@@ -51,7 +51,7 @@ Result<CallContext*> CallContextPool::acquire() {
     return session;
   }
   base::reserve_more(all_, 1);
-  free_.reserve(all_.capacity());  // so that each finds room when it is released
+  free_.reserve(all_.capacity());  // so that release() need not allocate
   auto slot = store_->epochs.join();
   if (!slot) return std::unexpected(slot.error());
   all_.push_back(std::make_unique<CallContext>(*store_, std::move(*slot), next_index_++));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread needs to work on a store: an epoch slot, private buffers, and an engine per map.
-// Kept per thread and embedded store, so that a synchronous call pays for none of it.
+// What a thread needs for calls on an embedded store: an epoch slot, private buffers, and an
+// executor per map. Cached per thread and store, so that a synchronous call pays for none of it.
 //
 // Invariants
 // 1. A session is used by one thread at a time and for one call at a time: a call made from inside
-//    a sink (a scan that reads while it scans) gets another session, for engines of one session
+//    a sink (a scan that reads while it scans) gets another session, since executors of one session
 //    share its epoch slot.
 // 2. The pool outlives its threads' references; `close` destroys all sessions while the store still
-//    stands.
+//    exists.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +26,7 @@ class CallContext {
   CallContext(tree::StoreCore& store, base::EpochSlot slot, std::uint32_t index)
       : thread(store, std::move(slot), index) {}
 
-  /// The engine for one-at-a-time calls on a map.
+  /// The executor for one-at-a-time calls on a map.
   tree::MapExecutor& executor(tree::MapCore& map);
   void forget(const tree::MapCore& map);
 
@@ -34,10 +34,10 @@ class CallContext {
   bool busy = false;
 
  private:
-  std::mutex mutex_;  // guards executors_: another thread may drop a map that this one does not use
+  std::mutex mutex_;  // guards executors_: another thread may drop a map
   std::unordered_map<std::uint32_t, std::unique_ptr<tree::MapExecutor>> executors_;
-  // The map that was used last, and its engine. Ids are never reused, so that of a dropped map is
-  // never asked for.
+  // The last used map and its executor. Ids are never reused, so a dropped map's is never
+  // requested.
   std::uint32_t last_map_ = 0;
   tree::MapExecutor* last_executor_ = nullptr;
 };
@@ -51,10 +51,10 @@ class CallContextPool {
   void release(CallContext* session) noexcept;
   /// Destroys all sessions. No thread may be using one.
   void close();
-  /// Drops every session's engine for a map that goes away.
+  /// Drops every session's executor of a dropped map.
   void forget(const tree::MapCore& map);
   [[nodiscard]] bool closed() const;
-  /// Whether another process made it, which forked this one.
+  /// Whether the pool was inherited through a fork.
   [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  private:
@@ -79,7 +79,7 @@ class SessionLease {
  private:
   SessionLease(CallContext* session, CallContextPool* extra) : session_(session), extra_(extra) {}
   CallContext* session_;
-  CallContextPool* extra_;  // where to return a session that is not the thread's own
+  CallContextPool* extra_;  // a session that is not the thread's own, to be released
 };
 
 }  // namespace espalier::client

@@ -52,7 +52,7 @@ bool DatagramCaller::run(RemoteRequests& requests, NodeConnection& connection, s
     return false;
   }
   const auto reply = gets_->get(map, get.key);
-  if (!reply) proved_ = false;  // it may have another address by now, as others see it
+  if (!reply) proved_ = false;  // its address, as the node sees it, may have changed
   const auto status =
       reply ? static_cast<wire::DatagramStatus>(reply->header.status) : wire::DatagramStatus{};
   if (status != wire::DatagramStatus::found && status != wire::DatagramStatus::absent) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets of one thread by datagrams: a session of the thread's response ring, and a socket.
+// Gets of one thread by datagrams: a session bound to the thread's response ring, and a socket.
 //
-// What a datagram could not bring goes by the rings: values that are too long, keys of others, and
-// what was lost too often. After such a loss the address is proved anew, and where that does not
-// work either, another session is opened; while nothing works it is tried less and less often.
+// Gets that datagrams cannot serve go by the rings: long values, keys of other nodes, and gets
+// whose retransmissions ran out. After such a loss the address is validated again; if that fails
+// too, a new session is opened. Failures back off exponentially.
 //
 // Thread: one at a time: that of the session.
 #pragma once
@@ -20,15 +20,15 @@ namespace espalier::client {
 
 class DatagramCaller final : public LanePart {
  public:
-  /// Has the node begin a session, if there is none. Cost: one round trip by the rings.
+  /// Opens a session with the node, if there is none. Cost: one round trip by the rings.
   /// Errors: unsupported (the node takes no datagrams, or there is no libcrypto), connection_lost,
   /// not_permitted, system.
   Result<void> open(RemoteRequests& requests, NodeConnection& connection);
-  /// Does a get of a map, and tells the handler as any get does. Returns false if it goes by the
-  /// rings instead: then the handler was told nothing.
+  /// Runs a get of a map and completes it at the handler. Returns false if the get must go by the
+  /// rings instead: the handler was not called.
   [[nodiscard]] bool run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
                          const Request& get, Handler& handler);
-  /// What all its gets took: reads are gets that were answered, waits all that were sent.
+  /// Totals of all its gets: reads are answered gets, waits are requests sent.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
@@ -37,11 +37,11 @@ class DatagramCaller final : public LanePart {
   void close();
 
   std::unique_ptr<UdpWire> wire_;
-  std::unique_ptr<DatagramGets> gets_;  // null: there is no session
+  std::unique_ptr<DatagramGets> gets_;  // null: no session
   bool proved_ = false;
-  std::uint64_t not_before_ns_ = 0;  // another try
-  std::uint64_t pause_ns_ = 0;       // before the next one
-  tree::WalkTraffic traffic_;        // but for that of gets_
+  std::uint64_t not_before_ns_ = 0;  // earliest time of the next attempt
+  std::uint64_t pause_ns_ = 0;       // current backoff
+  tree::WalkTraffic traffic_;        // without that of gets_
 };
 
 }  // namespace espalier::client

@@ -15,8 +15,8 @@ namespace {
 
 using wire::DatagramKind;
 
-constexpr std::uint64_t kFirstTimeoutNs = 5'000'000;  // while it is not known what answers take
-constexpr std::uint64_t kMeans = 4;  // an answer that takes so many times the usual is lost
+constexpr std::uint64_t kFirstTimeoutNs = 5'000'000;  // before the first round-trip sample
+constexpr std::uint64_t kMeans = 4;  // RTO as a multiple of the smoothed round-trip time
 constexpr std::uint64_t kSmoothing = 8;
 
 }  // namespace
@@ -39,7 +39,8 @@ std::optional<wire::TakenReply> DatagramGets::get(std::uint32_t map, std::string
   return ask(DatagramKind::get, key, DatagramKind::answer, map, hint);
 }
 
-// A hello or a proof that was heard is taken no more, for its number is not new: each is sent anew.
+// A hello or a proof that arrived is not accepted again, since its number is not new: each
+// transmission is built anew.
 std::optional<wire::TakenReply> DatagramGets::ask(DatagramKind kind, std::string_view text,
                                                   DatagramKind answer, std::uint32_t map,
                                                   std::uint64_t hint) {
@@ -86,7 +87,7 @@ std::optional<wire::TakenReply> DatagramGets::await(DatagramKind answer, std::ui
         return reply;
       }
       ++counts_.unasked;
-      // Who floods us does not keep us from asking again.
+      // A flood of invalid datagrams does not delay the retransmission.
       if (wire_.now_ns() >= until_ns) return std::nullopt;
     }
     if (wire_.now_ns() >= until_ns) return std::nullopt;
@@ -100,9 +101,9 @@ bool DatagramGets::is_believed(const wire::TakenReply& reply,
   return crypto::is_signed_reply(*key_, bytes) || planted(Bug::datagram_tag_not_asked);
 }
 
-// Karn's algorithm: of a request that was repeated nobody knows which time it is that is answered,
-// so nothing is learnt of it, and the timeout stays what it has become. Else answers that take
-// longer than the timeout, all at once, would have each request sent again for good.
+// Karn's algorithm: the answer to a retransmitted request yields no sample, since it is unknown
+// which transmission was answered, and the backed-off timeout is kept. Otherwise a sudden rise of
+// round-trip times above the timeout would have every request retransmitted for ever.
 void DatagramGets::learn(std::uint64_t took_ns) {
   mean_ns_ = mean_ns_ == 0 ? took_ns : mean_ns_ - mean_ns_ / kSmoothing + took_ns / kSmoothing;
   mean_ns_ = std::max<std::uint64_t>(mean_ns_, 1);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's side of a session of datagrams (wire/datagram.hpp): it proves the address that it
-// asks from, and asks for one item at a time.
+// The client side of a datagram session (wire/datagram.hpp): validates the client's address, then
+// gets one item at a time.
 //
-// What never happens
-// - An answer is believed that has no right tag, or another number than what was asked last: so
-//   none that was repeated, kept back, or is another session's.
-// - A number is given to two requests, or a get is sent more often than the node takes it.
+// Invariants
+// - It accepts an answer only with a valid tag and the number of the last request: so none that was
+//   replayed, delayed, or belongs to another session.
+// - No number is used for two requests, and no get is sent more often than the node accepts it.
 //
 // Thread: one at a time.
 #pragma once
@@ -26,29 +26,29 @@ namespace espalier::client {
 
 class DatagramGets {
  public:
-  /// How long an answer is waited for before it is asked again (RTO): it follows what answers take,
-  /// and is twice as long each time that none came, until a request is answered that was sent once.
+  /// Retransmission timeout (RTO): follows round-trip times, and doubles after each timeout until a
+  /// request that was sent only once is answered.
   static constexpr std::uint64_t kTimeoutNsMin = 1'000'000;
   static constexpr std::uint64_t kTimeoutNsMax = 50'000'000;
-  /// How often a request is sent. The node takes one 8 times.
+  /// Transmissions of a request. The node accepts up to 8.
   static constexpr int kSends = 4;
 
-  /// What of it was sent and came. Thread: as the rest.
+  /// Counts of requests and answers. Thread: as the rest.
   struct Counts {
     std::uint64_t sent = 0;
-    std::uint64_t repeated = 0;  // of those
-    std::uint64_t unasked = 0;   // that came and were no answer
-    std::uint64_t bytes = 0;     // of answers
+    std::uint64_t repeated = 0;  // of these, retransmissions
+    std::uint64_t unasked = 0;   // received datagrams that are no valid answer
+    std::uint64_t bytes = 0;     // of valid answers
   };
 
-  /// `wire` outlives it. `key`: of the session.
+  /// `wire` outlives it. `key`: the session's key.
   DatagramGets(DatagramWire& wire, std::uint64_t session, crypto::Secret<crypto::SecretBytes> key);
 
-  /// Has the node take the address that the wire sends from for the session's. Cost: two round
-  /// trips. Returns false if it says nothing.
+  /// Validates the address that the wire sends from. Cost: two round trips. Returns false if the
+  /// node does not answer.
   [[nodiscard]] bool prove();
-  /// What the node says of a key; what the payload points to stays until the next call. Nothing: no
-  /// answer has come, and nothing is known. Requires: a key of 1 to kDatagramKeyBytesMax bytes.
+  /// The node's reply for a key; its payload is valid until the next call. Nothing: no answer
+  /// arrived. Requires: a key of 1 to kDatagramKeyBytesMax bytes.
   /// Cost: one round trip.
   [[nodiscard]] std::optional<wire::TakenReply> get(std::uint32_t map, std::string_view key,
                                                     std::uint64_t hint = 0);
@@ -69,8 +69,8 @@ class DatagramGets {
   const std::uint64_t session_;
   const crypto::Secret<crypto::SecretBytes> key_;
   std::uint64_t number_ = 0;
-  std::uint64_t mean_ns_ = 0;  // that answers take, smoothed; 0: none has come
-  std::uint64_t timeout_ns_;   // of what is sent next
+  std::uint64_t mean_ns_ = 0;  // smoothed round-trip time; 0: no sample yet
+  std::uint64_t timeout_ns_;   // RTO of the next transmission
   Counts counts_;
   std::array<std::byte, wire::kDatagramBytesMax> request_;
   std::array<std::byte, wire::kDatagramBytesMax + 1> answer_;

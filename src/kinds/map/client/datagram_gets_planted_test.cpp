@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A client believes answers to what it asked before, or that nobody has signed, and that is
-// noticed.
+// The checks of datagram gets notice a client that accepts answers to earlier gets, or answers
+// without a valid tag.
 #include <gtest/gtest.h>
 
 #include "channel/rings/planted_client_bugs.hpp"

@@ -23,7 +23,7 @@
 namespace espalier::client {
 namespace {
 
-// Lets go of what a read at once has pinned, whatever its user does.
+// Releases, at scope exit, what an inline read has pinned.
 class LetGo {
  public:
   explicit LetGo(tree::MapExecutor& executor) : executor_(executor) {}
@@ -46,7 +46,7 @@ Result<std::uint64_t> run_count(Runner& runner, std::string_view low, std::strin
   return run_scan(runner, *request, [](std::span<const Item>) { return true; });
 }
 
-/// Returns false if the version will never be released, for its record cannot be durable.
+/// Returns false if the version is never released, because its record cannot become durable.
 bool await_release(memory::VersionClock& clock, std::uint64_t version) {
   for (;;) {
     const std::uint64_t seen = clock.seen_durable();
@@ -145,7 +145,7 @@ Result<Written> EmbeddedMap::write(const WriteBatch& batch) {
   return Written{applied->version, true, applied->existed};
 }
 
-// A scan of few items the short way, if there is one; else nothing was done.
+// A scan of few items by the fast path; false: not applicable, and nothing was done.
 Result<bool> EmbeddedMap::scan_few(const Request& request, const ItemSink& sink) {
   const auto session = SessionLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
@@ -228,7 +228,7 @@ EmbeddedSnapshot::EmbeddedSnapshot(EmbeddedMap& map, base::EpochSlot& slot) : ma
 Result<std::unique_ptr<PipelineImpl>> EmbeddedMap::open_pipeline(std::uint32_t in_flight) {
   const auto session = sessions_->acquire();
   if (!session) return std::unexpected(session.error());
-  // It gives the session back, also if it does not come to be.
+  // Releases the session also if construction fails.
   std::unique_ptr<CallContext, SessionReturn> own(*session, SessionReturn{sessions_.get()});
   auto pipeline = std::make_unique<EmbeddedPipeline>(*core_, sessions_, *session, in_flight);
   own.release();
@@ -241,7 +241,7 @@ Result<MapStats> EmbeddedMap::stats() {
   return tree::stats_of(*core_);
 }
 
-// What one map took of the store's memory can only be told from what all of them have.
+// The memory of one map can only be checked together with that of all maps.
 Result<std::vector<std::string>> EmbeddedMap::audit() { return tree::audit_store(core_->store); }
 
 }  // namespace espalier::client

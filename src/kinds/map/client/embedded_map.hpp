@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map of this process: every call works on the tree itself, on the thread that makes it, with
-// what the thread keeps for that (call_context.hpp).
+// A map of this process: each call works on the tree directly, on the calling thread, with the
+// thread's cached state (call_context.hpp).
 //
 // Thread: any, but for pipelines: one at a time.
 #pragma once
@@ -25,12 +25,12 @@ class EmbeddedMap final : public MapImpl {
   EmbeddedMap(std::shared_ptr<tree::MapCore> core, std::shared_ptr<CallContextPool> sessions)
       : core_(std::move(core)), sessions_(std::move(sessions)) {}
 
-  /// Room for the handle of a map that is made next: nothing but begin() may be called.
+  /// An empty handle for a map that is created next: only begin() may be called.
   explicit EmbeddedMap(std::shared_ptr<CallContextPool> sessions)
       : sessions_(std::move(sessions)) {}
   void begin(std::shared_ptr<tree::MapCore> core) noexcept { core_ = std::move(core); }
 
-  /// What stands behind a handle. Requires: its store is embedded.
+  /// The implementation behind a handle. Requires: its store is embedded.
   static EmbeddedMap& of(const Map& map) { return static_cast<EmbeddedMap&>(MapImpl::of(map)); }
 
   Result<void> run(const Request& request, Handler& handler) override;
@@ -54,9 +54,9 @@ class EmbeddedMap final : public MapImpl {
   Result<MapStats> stats() override;
   Result<std::vector<std::string>> audit() override;
 
-  /// Runs a request with all that the tree may be told about it. Errors: too_many_participants.
+  /// Runs a request with its context. Errors: too_many_participants.
   Result<void> walk(const tree::WalkRequest& request);
-  /// Runs a scan in parts as of a version; null: each as of the newest. Errors: the same.
+  /// Runs a scan in parts at a version; null: each part at the newest one. Errors: the same.
   Result<void> walk_parts(const Request& scan, std::uint32_t parts, Handler& handler,
                           const memory::HeldVersion* held);
   [[nodiscard]] tree::MapCore& core() const { return *core_; }
@@ -88,12 +88,12 @@ class EmbeddedSnapshot final : public SnapshotImpl {
   std::list<memory::HeldVersion>::iterator held_;
 };
 
-/// Whether some of these write.
+/// Whether any of these writes.
 [[nodiscard]] bool some_write(std::span<const Request> requests);
 
 class EmbeddedPipeline final : public PipelineImpl {
  public:
-  /// Takes a session of its own, and gives it back.
+  /// Takes over a session, and releases it at the end.
   EmbeddedPipeline(tree::MapCore& core, std::shared_ptr<CallContextPool> sessions,
                    CallContext* session, std::uint32_t in_flight);
   ~EmbeddedPipeline() override;
@@ -111,7 +111,7 @@ class EmbeddedPipeline final : public PipelineImpl {
   const std::shared_ptr<CallContextPool> sessions_;
   CallContext* const session_;
   bool interleave_warm_ = false;
-  bool writes_ = false;  // some that are in flight may
+  bool writes_ = false;  // requests in flight may write
   std::unique_ptr<tree::MapExecutor> executor_;
 };
 

@@ -30,7 +30,7 @@ void EmbeddedPipeline::submit(std::span<const Request> requests, Handler& handle
   executor_->submit(requests, handler);
 }
 
-// What was submitted is written when it has its turn, which may be long after that.
+// A submitted request is written at its turn, possibly long after its submission.
 void EmbeddedPipeline::wait_before_writes() {
   if (!writes_) return;
   writes_ = executor_->pending() != 0;
@@ -42,7 +42,7 @@ std::size_t EmbeddedPipeline::poll() {
   return executor_->poll();
 }
 
-// Nothing has a turn where its writes would have to wait.
+// Runs nothing while its writes would have to wait.
 std::size_t EmbeddedPipeline::advance() {
   writes_ = writes_ && executor_->pending() != 0;
   if (writes_ && catalog::must_wait_for_disk(core_)) return executor_->pending();
@@ -51,7 +51,7 @@ std::size_t EmbeddedPipeline::advance() {
 
 void EmbeddedPipeline::run(std::span<const Request> requests, Handler& handler) {
   submit(requests, handler);
-  while (writes_) poll();  // a look at the disk before some of them, not before all
+  while (writes_) poll();  // checks the disk before each batch of them, not once
   executor_->drain();
 }
 

@@ -54,7 +54,7 @@ Result<Written> Map::modify(
     const auto found = get(key);
     if (!found) return std::unexpected(found.error());
     const auto now = *found ? change((*found)->value) : change(std::nullopt);
-    // An erase of nothing is a write that checks and changes nothing.
+    // An erase of a missing key is a write that checks its condition and changes nothing.
     const auto written = espalier::write(*impl_, now ? Op::put : Op::erase, key,
                                          now ? std::string_view(*now) : std::string_view{},
                                          client::unchanged(*found, options().versions));
@@ -113,7 +113,7 @@ Result<MapStats> Map::stats() const {
 
 std::vector<std::string> Map::audit() const {
   auto complaints = call(*impl_, [&] { return impl_->audit(); });
-  // What could not be looked at must not pass for sound.
+  // A map that could not be checked must not pass for sound.
   if (!complaints) return {"the map could not be checked: " + message(complaints.error())};
   return std::move(*complaints);
 }

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of maps, their snapshots and their pipelines: a map may lie in
-// this process (embedded_map.hpp) or elsewhere. What follows from a request alone, whoever runs it,
-// is done above, in map.cpp and snapshot.cpp.
+// Implementations behind the handles of maps, their snapshots and their pipelines: a map may be
+// local (embedded_map.hpp) or remote. What depends on the request alone is done above, in map.cpp
+// and snapshot.cpp.
 //
 // Invariants
-// 1. A call of a handle makes one virtual call, and what it reads is copied straight to where the
-//    caller wants it: embedded reads are so short that a second indirection would show.
+// 1. A call of a handle makes one virtual call, and results are copied directly to the caller's
+//    memory: embedded reads are so short that a second indirection would be measurable.
 // 2. A map's implementation belongs to its store's and lives until drop_map() or the store's end;
-//    snapshots and pipelines go before their map.
+//    snapshots and pipelines are destroyed before their map.
 //
-// Thread: any, but for pipelines: one at a time.
+// Thread: any; pipelines: one at a time.
 #pragma once
 
 #include <cstddef>
@@ -26,35 +26,34 @@
 
 namespace espalier::client {
 
-/// Runs single requests.
 class Runner : public Interface {
  public:
-  /// Runs a request to its completion; the handler is called on this thread, before it returns.
-  /// Errors: too_many_participants, and whatever else kept the request from being run at all: then
-  /// the handler was not told of a completion. What the request itself met is in its completion.
+  /// Runs a request to its completion; the handler is called on this thread, before the return.
+  /// Errors: too_many_participants, and whatever else prevented the request from running: the
+  /// handler is then not called. Errors of the request itself are in its completion.
   virtual Result<void> run(const Request& request, Handler& handler) = 0;
-  /// The same of a scan in at most so many parts, which are walked at the same time
-  /// (parts_of_scan.hpp).
+  /// Runs a scan in at most `parts` parts, which are walked concurrently (parts_of_scan.hpp).
+  /// Errors: as run().
   virtual Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) = 0;
 };
 
-/// Runs reads as of its version; requests of writes are programmers' mistakes.
+/// Runs reads at its version; a request that writes is a programming error.
 class SnapshotImpl : public Runner {
  public:
   [[nodiscard]] virtual Version version() const = 0;
   virtual Result<std::uint64_t> count(std::string_view low, std::string_view high) = 0;
 };
 
-/// One map. Costs and errors as in Map, and what keeps a request from being run, as in Runner.
+/// One map. Costs and errors as in Map; errors that prevent a request from running, as in Runner.
 class MapImpl : public Runner {
  public:
-  /// What stands behind a handle.
+  /// The implementation behind a handle.
   static MapImpl& of(const Map& map) { return *map.impl_; }
 
-  /// Reads one key. Returns whether it is there: only then `value`, whose capacity is kept, and
-  /// `version` are written.
+  /// Reads one key. Returns whether it exists; only then writes `value`, reusing its capacity, and
+  /// `version`.
   virtual Result<bool> get(std::string_view key, std::string& value, Version& version) = 0;
-  /// Does one write (put, insert, update, erase) if the condition holds.
+  /// Performs one write (put, insert, update, erase) if the condition holds.
   /// Errors: condition_failed, and as Map::put.
   virtual Result<Written> write_if(Op op, std::string_view key, std::string_view value,
                                    const Condition& condition) = 0;

@@ -12,15 +12,15 @@
 namespace espalier::client {
 namespace {
 
-constexpr int kTries = 2;  // the second with a new session's key and lease
+constexpr int kTries = 2;  // the second with the key and lease of a new session
 constexpr std::string_view kAnyKey = "k";
 
 bool scans(Op op) { return op == Op::scan || op == Op::scan_reverse || op == Op::scan_floor; }
 
 }  // namespace
 
-/// Hands on what a reader tells, but for failures that the rings may do better. While a sink of a
-/// scan runs, the leases are the keepalive thread's.
+/// Passes a reader's results on, except failures that the rings may recover from. While a scan's
+/// sink runs, the keepalive thread renews the leases.
 class OneSidedCaller::Forward final : public Handler {
  public:
   /// `scans`: whether the caller's mutex is held by this thread.
@@ -65,7 +65,7 @@ Result<bool> OneSidedCaller::run(RemoteRequests& requests, NodeConnection& conne
   Forward forward(*this, requests, handler, lock.owns_lock());
   for (int i = 0; i < kTries; ++i) {
     const auto opened = maps_.open(requests, connection, map);
-    // What is wrong with the connection, the rings will tell.
+    // The rings report errors of the connection.
     if (!opened && opened.error().code == Code::connection_lost) return false;
     if (!opened) return std::unexpected(opened.error());
     (*opened)->submit({&request, 1}, forward);
@@ -77,7 +77,7 @@ Result<bool> OneSidedCaller::run(RemoteRequests& requests, NodeConnection& conne
   return false;
 }
 
-/// The newest version of a map, which stays readable under the reader's lease while this lives.
+/// The newest version of a map; stays readable under the reader's lease while this lives.
 class OneSidedCaller::Held final : public Handler {
  public:
   explicit Held(place::OneSidedReader& reader) : reader_(reader) {}
@@ -120,11 +120,11 @@ Result<bool> OneSidedCaller::run_parts(RemoteRequests& requests, NodeConnection&
   return false;
 }
 
-// Returns false if it is to be tried anew: then the handler was told nothing.
+// Returns false if it should be tried again: the handler was not called.
 bool OneSidedCaller::take_parts(RemoteRequests& requests, place::OneSidedReader& reader,
                                 const Request& scan, const std::vector<std::string>& borders,
                                 Forward& forward) {
-  // A range without keys has no more than a version to be read.
+  // Reading a range without keys reads only the version.
   Request nothing;
   nothing.op = Op::scan;
   nothing.key = nothing.high = kAnyKey;
@@ -148,7 +148,7 @@ bool OneSidedCaller::take_parts(RemoteRequests& requests, place::OneSidedReader&
   return !forward.failed;
 }
 
-// Returns whether walks are left.
+// Returns whether walks are pending.
 bool OneSidedCaller::look(RemoteRequests& requests, place::OneSidedReader& reader, Looks& looks) {
   if (reader.poll() == 0) return false;
   const std::uint64_t trips = reader.traffic().round_trips;
@@ -171,7 +171,7 @@ void OneSidedCaller::have_keepalive() {
     auto keepalive = KeepaliveThread::of_process();
     keepalive->add(*this);
     keepalive_ = std::move(keepalive);
-  } catch (const std::system_error&) {  // then a sink that takes long costs the scan its lease
+  } catch (const std::system_error&) {  // without the thread, a slow sink costs the scan its lease
   }
 }
 
@@ -180,7 +180,7 @@ void OneSidedCaller::keep() {
   if (!lock || in_sink_ == nullptr) return;
   try {
     maps_.keep(*in_sink_);
-  } catch (const std::bad_alloc&) {  // it is tried again, or the lease lapses
+  } catch (const std::bad_alloc&) {  // tried again later, or the lease expires
   }
 }
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads of one thread by one-sided READs: a reader for each map, and a lease that goes by the
+// Reads of one thread by one-sided READs: a reader for each map, and a lease renewed by the
 // thread's rings.
 //
-// A reader that cannot go on (its lease was lost, its pair has failed, a map was dropped) is let go
-// of, and the next read makes another. What a walk could not answer goes by the rings, as all does
-// without one-sided access, but for scans that have delivered something: these end with
-// `contended`.
+// If a walk fails (its lease was lost, its queue pair failed, the map was dropped), all readers are
+// closed and the read is tried once more with new ones, then by the rings, like all reads without
+// one-sided access. Scans that have delivered items are not repeated: these end with `contended`.
 //
 // While a scan's sink runs, which may take long, the keepalive thread of the process renews the
-// leases: else the node would take the walk for dead, and what it reads from it.
+// leases: otherwise the node would expire the lease, and reclaim what the walk reads.
 //
 // Thread: one at a time: that of the session. keep() is the keepalive thread's.
 #pragma once
@@ -33,23 +32,22 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
   OneSidedCaller(const OneSidedCaller&) = delete;
   OneSidedCaller& operator=(const OneSidedCaller&) = delete;
 
-  /// Does a read of a map, and tells the handler as any read does. Returns false if it goes by the
-  /// rings instead: then the handler was told nothing.
+  /// Runs a read of a map and completes it at the handler. Returns false if the read must go by the
+  /// rings instead: the handler was not called.
   /// Errors: unsupported (the node or the map offers no one-sided access), system.
   Result<bool> run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
                    const Request& request, Handler& handler);
-  /// The same of a scan that is cut at these keys, as of one version. Cost: besides, one round trip
-  /// for the version. Errors: the same.
+  /// Runs a scan split at these keys, at one version. Cost: an additional round trip for the
+  /// version. Errors: as run().
   Result<bool> run_parts(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
                          const Request& scan, const std::vector<std::string>& borders,
                          Handler& handler);
 
-  /// Where a read of a map may begin that the node is asked for: what its own reads have left
-  /// behind.
+  /// A hint to the node for a read: the lowest node cached by the thread's own reads.
   [[nodiscard]] wire::Ref remembered(std::uint32_t map, std::string_view key) {
     return maps_.remembered(map, key);
   }
-  /// What all its reads took.
+  /// Totals of all its reads.
   [[nodiscard]] tree::WalkTraffic traffic() const {
     tree::WalkTraffic traffic = maps_.traffic();
     traffic.by_rings = by_rings_;
@@ -61,8 +59,8 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
   class Forward;
   class Held;
   struct Looks {
-    std::uint32_t in_vain = 0;  // since the walks last asked for something
-    std::uint64_t trips = 0;    // as of the last one
+    std::uint32_t in_vain = 0;  // polls in vain since the walks' last READ
+    std::uint64_t trips = 0;    // round trips at the last poll
   };
 
   void have_keepalive();
@@ -72,9 +70,9 @@ class OneSidedCaller final : public LanePart, public KeepaliveTarget {
                   const std::vector<std::string>& borders, Forward& forward);
 
   OneSidedMaps maps_;
-  std::uint64_t by_rings_ = 0;                  // reads that went by the rings after all
-  std::shared_ptr<KeepaliveThread> keepalive_;  // of who has scanned
-  std::mutex mutex_;                            // a scan's, but for the time of its sink
+  std::uint64_t by_rings_ = 0;                  // reads repeated by the rings
+  std::shared_ptr<KeepaliveThread> keepalive_;  // set once this has scanned
+  std::mutex mutex_;                            // held during scans, except while a sink runs
   RemoteRequests* in_sink_ = nullptr;           // of the scan whose sink runs; guarded by mutex_
 };
 

@@ -13,12 +13,12 @@ namespace espalier::client {
 namespace {
 
 constexpr std::uint64_t kMapsNapNs = 1'000'000;
-constexpr std::uint64_t kKeepNs = 1'000'000;  // at most, in which the keepalive thread is ours
-// After a failure, so that little of a thread's time goes into trying again.
+constexpr std::uint64_t kKeepNs = 1'000'000;  // time limit of keep() on the keepalive thread
+// After a failure, so that retries take little of a thread's time.
 constexpr std::uint64_t kPauseNs = 100'000'000;
 constexpr std::uint64_t kPauseFactor = 4;
 
-// Which leaves were read travels with it.
+// The renewal carries the samples of leaves that were read.
 session_calls::RenewLease renewal_of(const place::LeaseGuard::Asked& asked, std::uint32_t map,
                                      const tree::LeafSamples& samples) {
   return {map, {asked.id, asked.oldest}, text_of(std::as_bytes(samples.leaves()))};
@@ -67,7 +67,7 @@ Result<place::OneSidedReader*> OneSidedMaps::open(RemoteRequests& requests,
   if (const auto known = maps_.find(map); known != maps_.end()) return &known->second->reader;
   if (connection.lost()) return std::unexpected(connection.lost_error());
   const std::uint64_t began = base::monotonic_ns();
-  // Without a connection for READs none of the maps can be opened.
+  // Without a connection for READs no map can be opened.
   if (began < failed_until_ns_ && (!link_ || failed_map_ == map)) return std::unexpected(failure_);
   const auto opened = open_anew(requests, connection, map);
   if (opened) return opened;
@@ -104,11 +104,11 @@ Result<place::OneSidedReader*> OneSidedMaps::open_anew(RemoteRequests& requests,
   if (!port_) {
     port_.emplace(link_->pair(), link_->completions(), region, link_->endpoint().properties());
   } else if (port_->region() != region) {
-    // The session has another key, so what all maps were read by is void.
+    // The session has another key, so all readers of the old one are void.
     close();
     return open_anew(requests, connection, map);
   }
-  // Where READs take their time, walks go on whenever theirs have come; groups wait for all.
+  // If READs complete asynchronously, walks proceed as theirs arrive; groups wait for all.
   const bool groups_gets = link_->endpoint().properties().reads_end_in_post;
   auto opened = std::make_unique<OpenedMap>(*port_, cache_.get(), lanes_, *view, opening->lease,
                                             asked_ns, groups_gets);
@@ -125,7 +125,7 @@ wire::Ref OneSidedMaps::remembered(std::uint32_t map, std::string_view key) {
   return known == maps_.end() ? wire::Ref{} : known->second->reader.remembered(key);
 }
 
-// Where it is refused, entries of the cache are found out by leaves alone.
+// If the node refuses a feed, stale cache entries are detected at the leaves.
 void OneSidedMaps::follow(RemoteRequests& requests, std::uint32_t map,
                           place::OneSidedReader& reader) {
   Reply answer;
@@ -140,7 +140,7 @@ void OneSidedMaps::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
   const std::uint64_t now = base::monotonic_ns();
   const auto asked = lease.due(now);
   if (!asked) return;
-  // A session stands and falls with all its leases, those of maps that are not read now too.
+  // A session lives as long as all its leases, including those of maps not read now.
   for (const auto& [map, opened] : maps_) {
     place::LeaseGuard& each = opened->reader.lease();
     const auto due = &each == &lease ? asked : each.idle_due(now);
@@ -151,7 +151,7 @@ void OneSidedMaps::renew(RemoteRequests& requests, place::LeaseGuard& lease) {
 void OneSidedMaps::ask_renewal(RemoteRequests& requests, std::uint32_t map,
                                place::OneSidedReader& reader,
                                const place::LeaseGuard::Asked& asked) {
-  if (asked.id == 0) return reader.lease().end_all();  // another comes with another reader
+  if (asked.id == 0) return reader.lease().end_all();  // the next reader has a new lease
   const auto renewed = ask(requests, renewal_of(asked, map, reader.samples()));
   reader.samples().clear();
   take_renewal(reader.lease(), renewed);
@@ -165,7 +165,7 @@ void OneSidedMaps::take_renewal(place::LeaseGuard& lease,
 
 void OneSidedMaps::keep(RemoteRequests& requests) {
   take_kept(requests);
-  kept_.reserve(kept_.size() + maps_.size());  // nothing fails once it was asked
+  kept_.reserve(kept_.size() + maps_.size());  // nothing may fail after a request is sent
   const std::uint64_t now = base::monotonic_ns();
   for (const auto& [map, opened] : maps_) {
     place::LeaseGuard& lease = opened->reader.lease();
@@ -183,9 +183,9 @@ void OneSidedMaps::keep(RemoteRequests& requests) {
       lease.not_asked();
     }
   }
-  // Most answers come at once; over packets they need several looks.
+  // Most answers arrive immediately; over packet fabrics several polls are needed.
   while (!kept_.empty() && base::monotonic_ns() - now < kKeepNs) take_kept(requests);
-  requests.rest();  // without an acknowledgement the node would take us for gone
+  requests.rest();  // without an ACK the node would consider the client dead
 }
 
 void OneSidedMaps::await_kept(RemoteRequests& requests) {
@@ -226,7 +226,7 @@ void OneSidedMaps::close() {
   ended_ = traffic();
   maps_.clear();
   cache_.reset();  // another link may lead to another node
-  link_.reset();   // from here on nothing comes to the memory that the port keeps
+  link_.reset();   // from here on no READ writes to the port's memory
   port_.reset();
 }
 

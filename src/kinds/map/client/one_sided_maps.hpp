@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps that one thread walks alone: a second connection for its READs, which all of them share,
-// and for each map a reader with a lease, which follows the map's mapping feed while it is used.
-// What is asked of the node goes by the thread's rings.
+// One-sided access of one thread: a second connection for READs, shared by all maps, and for each
+// map a reader with a lease, which follows the map's mapping feed while in use. Requests to the
+// node go by the thread's rings.
 //
 // Thread: one at a time: that of the rings.
 #pragma once
@@ -26,7 +26,7 @@ class OneSidedMaps {
  public:
   using Reader = place::OneSidedReader;
   static constexpr bool kAskedForAlone = true;
-  /// Whether it is a read that a client can do alone.
+  /// Whether one-sided READs can serve this operation.
   [[nodiscard]] static bool serves(Op op);
 
   /// `lanes`: walks in flight on each map.
@@ -35,32 +35,32 @@ class OneSidedMaps {
   OneSidedMaps(const OneSidedMaps&) = delete;
   OneSidedMaps& operator=(const OneSidedMaps&) = delete;
 
-  /// The reader of a map, with a connection, the map's view and a lease; once made, it is kept.
-  /// A failure is remembered for a while, and told again at once: a handshake with a node that does
-  /// not answer may take seconds.
-  /// Cost: the first time a handshake and a request. Requires: nothing pends at `requests`.
+  /// The reader of a map, with a connection, the map's view and a lease; made at first use. A
+  /// failure is cached for a while and returned immediately: a handshake with a node that does not
+  /// answer may take seconds.
+  /// Cost: the first time a handshake and a request. Requires: nothing is pending at `requests`.
   /// Errors: unsupported (the node or the map offers no one-sided access, or none by key),
   /// not_found, connection_lost, corrupt, system.
   Result<place::OneSidedReader*> open(RemoteRequests& requests, NodeConnection& connection,
                                       std::uint32_t map);
-  /// The lowest node on the way to a key that is remembered of a map; none: it was not read.
+  /// The lowest cached node on the way to a key; none: the map was not read.
   [[nodiscard]] wire::Ref remembered(std::uint32_t map, std::string_view key);
-  /// Asks the node for what the lease needs now, if anything, and tells it which leaves were read.
-  /// Requires: as open(); it is the lease of one of the readers.
+  /// Sends the lease's due request to the node, if any, with the samples of leaves that were read.
+  /// Requires: as open(); the lease is that of one of the readers.
   void renew(RemoteRequests& requests, place::LeaseGuard& lease);
-  /// Keeps leases while the thread of the rings is elsewhere: asks for renewals that are due, and
-  /// takes those that have come, for a millisecond at most. Between the first call and
-  /// await_kept() the rings serve nothing else.
+  /// Renews leases while the thread of the rings is busy: sends due renewals and takes answers, for
+  /// at most a millisecond. Between the first call and await_kept() the rings serve nothing else.
   void keep(RemoteRequests& requests);
-  /// Waits for what keep() has asked.
+  /// Waits for the answers to requests of keep().
   void await_kept(RemoteRequests& requests);
-  /// Lets a thread sleep until something may have come, for a millisecond at most.
+  /// Sleeps until something may have arrived, for at most a millisecond.
   void wait();
-  /// From here on at least so many walks are in flight on each map. Requires: no reader has walks.
+  /// Raises the number of walks in flight per map to at least `lanes`. Requires: no reader has
+  /// walks.
   void widen(std::uint32_t lanes);
-  /// Ends the connection and all readers; open() makes others. Requires: no reader has walks.
+  /// Closes the connection and all readers; open() makes others. Requires: no reader has walks.
   void close();
-  /// READs that were waited for, and bytes that came, of all readers, those that are gone too.
+  /// Waits for READs and bytes read, of all readers including closed ones.
   [[nodiscard]] tree::WalkTraffic traffic() const;
 
  private:
@@ -76,18 +76,18 @@ class OneSidedMaps {
 
   std::uint32_t lanes_;
   const WalkOptions options_;
-  // The last failure to open a map, and until when it is not tried again.
+  // The last failure to open a map, and when it expires.
   Error failure_{};
   std::uint32_t failed_map_ = 0;
   std::uint64_t failed_until_ns_ = 0;
-  // Readers end before the link that they read by, and that before the port, which keeps what READs
-  // of readers that have ended still write to.
+  // Readers are destroyed before their link, and the link before the port, which keeps memory that
+  // READs of closed readers still write to.
   std::optional<place::ReadPort> port_;
   std::unique_ptr<SideLink> link_;
-  std::unique_ptr<place::NodeCache> cache_;  // of what is read by this link
+  std::unique_ptr<place::NodeCache> cache_;  // of nodes read by this link
   std::unordered_map<std::uint32_t, std::unique_ptr<OpenedMap>> maps_;
-  std::vector<place::LeaseGuard*> kept_;  // that keep() has asked for, by ticket; null: answered
-  tree::WalkTraffic ended_;               // of readers that are gone
+  std::vector<place::LeaseGuard*> kept_;  // requested by keep(), by ticket; null: answered
+  tree::WalkTraffic ended_;               // of closed readers
 };
 
 }  // namespace espalier::client

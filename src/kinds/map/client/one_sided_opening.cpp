@@ -6,7 +6,7 @@
 namespace espalier::client {
 namespace {
 
-// None, if its prefix is cut, or longer than keys are.
+// None, if the prefix is truncated, or longer than keys may be.
 std::optional<OneSidedOpening::Keyed> keyed_of(std::string_view content) {
   wire::KeyedPlace place{};
   if (!take_field(place, content)) return std::nullopt;
@@ -17,7 +17,7 @@ std::optional<OneSidedOpening::Keyed> keyed_of(std::string_view content) {
   return OneSidedOpening::Keyed{place.key, std::string(content.substr(0, place.prefix_bytes))};
 }
 
-// Nothing: they are cut, or no shard's.
+// None, if they are truncated, or no shard can have them.
 std::optional<OneSidedOpening::Borders> borders_of(std::string_view content) {
   wire::ShardBorders sizes{};
   if (!take_field(sizes, content)) return std::nullopt;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node answers to one_sided_open, as a client reads it: where a map lies, and what READs of
-// it may carry.
+// Parses a node's answer to one_sided_open: where a map lies, and what READs by key need.
 //
 // Thread: any.
 #pragma once
@@ -21,40 +20,38 @@
 namespace espalier::client {
 
 struct OneSidedOpening {
-  /// READs of the map that carry a key.
+  /// Access by READs that carry a key.
   struct Keyed {
     fabric::RegionKey key = 0;
-    std::string prefix;  ///< that all keys of the map began with
+    std::string prefix;  ///< shared prefix of all keys of the map
   };
-  /// Of a shard: the keys that it has.
+  /// The key range of a shard.
   struct Borders {
     std::string low;
     std::string high;
     [[nodiscard]] wire::KeyBounds bounds() const { return {low, high}; }
   };
 
-  /// Reads the fields; those of kinds that are not known are skipped, and of what is longer than
-  /// expected the begin counts. Errors: corrupt (detail 1: a field is cut or missing; 4: borders
-  /// that no shard has).
+  /// Parses the fields; skips unknown kinds, and ignores excess bytes of known ones. Errors:
+  /// corrupt (detail 1: a field is truncated or missing; 4: borders that no shard has).
   static Result<OneSidedOpening> read(std::string_view payload);
-  /// The view of this map. Errors: corrupt (2: of another map, or there is no lease), and those of
+  /// The view of this map. Errors: corrupt (2: of another map, or without a lease), and those of
   /// MapView::read.
   [[nodiscard]] Result<tree::MapView> view_of(std::uint32_t map_id) const;
 
   wire::OfferedRegion region{};
   wire::MapPlace map{};
   wire::LeaseGrant lease{};
-  std::optional<Keyed> keyed;                   ///< where it was asked for
-  std::optional<wire::RedirectPlace> redirect;  ///< likewise, for who fills tables
-  std::optional<Borders> borders;               ///< where the map is a shard
+  std::optional<Keyed> keyed;                   ///< if requested
+  std::optional<wire::RedirectPlace> redirect;  ///< if requested, for sessions that fill tables
+  std::optional<Borders> borders;               ///< if the map is a shard
 };
 
-/// What a node answers to feed_open: where the feed lies. Whether it can lie there, FeedCursor
-/// looks.
-/// Errors: corrupt (a field is cut or missing).
+/// Parses a node's answer to feed_open: where the feed lies. FeedCursor validates the place.
+/// Errors: corrupt (a field is truncated or missing).
 [[nodiscard]] Result<wire::FeedPlace> read_feed_place(std::string_view payload);
 
-/// What a node answers to index_generation. Errors: as read_feed_place().
+/// Parses a node's answer to index_generation. Errors: as read_feed_place().
 [[nodiscard]] Result<wire::RedirectPlace> read_redirect_place(std::string_view payload);
 
 }  // namespace espalier::client

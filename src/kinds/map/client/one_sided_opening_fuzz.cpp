@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as a node's answer to one_sided_open, feed_open and index_generation: nothing
-// behind them is read, unknown fields change nothing, and a view or a feed that is made of them
-// lies in the region.
+// beyond them is read, unknown fields have no effect, and a view or a feed made of them lies in the
+// region.
 //
 // Input: the fields.
 #include <cstdint>
@@ -43,7 +43,7 @@ void look_at_redirect(std::string_view payload) {
 }
 
 void run(const std::uint8_t* data, std::size_t size) {
-  const std::unique_ptr<char[]> exact(new char[size]);  // so that a byte too far is seen
+  const std::unique_ptr<char[]> exact(new char[size]);  // detects reads beyond the end
   if (size != 0) std::memcpy(exact.get(), data, size);
   const std::string_view payload(exact.get(), size);
   tree::MapView any;

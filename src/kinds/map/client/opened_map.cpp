@@ -8,7 +8,7 @@
 namespace espalier::client {
 namespace {
 
-constexpr std::uint32_t kFaults = 100;  // details from here on are those of shard maps
+constexpr std::uint32_t kFaults = 100;  // base of the details of shard maps
 
 }  // namespace
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as a node's answer to map_open: nothing behind them is read, and a shard map that
-// is believed gives every key one shard, and is told again by the same bytes.
+// Arbitrary bytes as a node's answer to map_open: nothing beyond them is read, and an accepted
+// shard map assigns every key one shard, and encodes to the same bytes.
 //
 // Input: the payload.
 #include <cstdint>

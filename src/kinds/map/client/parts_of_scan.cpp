@@ -10,7 +10,7 @@
 namespace espalier::client {
 namespace {
 
-// Longer than any key: where a part stopped is noted without asking the heap.
+// Longer than any key: recording where a part stopped does not allocate.
 constexpr std::size_t kKeyRoom = 512;
 constexpr std::size_t kItemsTogether = 64;
 
@@ -21,7 +21,7 @@ PartsOfScan::PartsOfScan(const Request& request, std::vector<std::string> border
     : request_(request), to_(to), part_bytes_(part_bytes) {
   const std::string_view low = request.key;
   const std::string_view high = request.high;
-  // The high end of a scan from a floor is part of it, and may begin one.
+  // A scan from a floor includes its high end, which may begin a part.
   const bool with_high = request.op == Op::scan_floor;
   std::string begin(low);
   for (std::string& border : borders) {
@@ -41,8 +41,8 @@ PartsOfScan::PartsOfScan(const Request& request, std::vector<std::string> border
   }
 }
 
-// Where it is to be walked from now on. One item more than is wanted, for the first may be one that
-// was handed on, or a floor below the part.
+// Sets where to walk the part from now on. Asks for one more item than wanted, since the first may
+// have been delivered before, or be a floor below the part.
 void PartsOfScan::prepare(Part& part) {
   constexpr std::uint32_t kMost = std::numeric_limits<std::uint32_t>::max();
   Request& request = part.request;
@@ -84,7 +84,7 @@ void PartsOfScan::finish(std::optional<Version> read_version) {
   to_.done(answer);
 }
 
-// Where one part fails, the scan has.
+// The scan fails with any of its parts.
 void PartsOfScan::done(const Completion& completion) {
   ++progress_;
   Part& part = parts_[completion.tag];
@@ -106,9 +106,9 @@ bool PartsOfScan::items(std::uint64_t tag, std::span<const Item> items) {
   return tag == first_ ? hand_on(part, items) : keep(part, items);
 }
 
-// Whether it is an item of the part that was not kept or handed on before.
+// Whether it is an item of the part that was not buffered or delivered before.
 bool PartsOfScan::is_wanted(const Part& part, std::string_view key) const {
-  if (request_.op == Op::scan_reverse) return true;  // its walks end below what was
+  if (request_.op == Op::scan_reverse) return true;  // a resumed walk ends below the earlier items
   if (part.resumed && key <= part.from) return false;
   if (request_.op != Op::scan_floor) return true;
   const bool first = &part == &parts_.front();
@@ -116,7 +116,7 @@ bool PartsOfScan::is_wanted(const Part& part, std::string_view key) const {
   return (first || key >= part.low) && (last || key < part.high);
 }
 
-// Whether a walk of the part may deliver this item next: it may come from a node that lies.
+// Whether a walk of the part may deliver this item next; the node is untrusted.
 bool PartsOfScan::is_in_turn(const Part& part, std::string_view key) const {
   if (key.size() > kKeyRoom || key < part.low) return false;
   const bool with_high = request_.op == Op::scan_floor;
@@ -141,7 +141,7 @@ bool PartsOfScan::keep(Part& part, std::span<const Item> items) {
       part.bytes.reserve(part.bytes.size() + bytes);
       part.kept.push_back({static_cast<std::uint32_t>(item.key.size()),
                            static_cast<std::uint32_t>(item.value.size()), item.version});
-    } catch (const std::bad_alloc&) {  // then it is walked when its turn comes
+    } catch (const std::bad_alloc&) {  // resumes when its turn comes
       part.stopped = true;
       return false;
     }
@@ -184,7 +184,7 @@ void PartsOfScan::hand_on_kept(Part& part) {
   std::string().swap(part.bytes);
 }
 
-// From the part in hand to the next one that has not ended.
+// Advances from the current part to the next one that has not ended.
 void PartsOfScan::go_on() {
   while (!ended_) {
     Part& part = parts_[first_];

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A scan in parts: one range, cut at some keys, whose parts are walked at the same time and handed
-// on as one scan [Fat-B+Tree §IV-C]. Where the cuts are changes only what it costs.
+// A scan in parts: splits one range at some keys, walks the parts concurrently, and delivers them
+// as one scan [Fat-B+Tree §IV-C]. The borders affect cost only.
 //
-//   part   0: in hand        1         2         3         in the order of the scan
+//   part   0: current       1         2         3         in the order of the scan
 //          |-------->.......|#####>...|##full...|##>......
-//          handed on         kept until the parts before have ended
+//          delivered         buffered until earlier parts have ended
 //
-// A part keeps what it has found until those before it have ended, at most `part_bytes`; then it
-// stops, and goes on from there when its turn comes.
+// A part buffers its items, up to `part_bytes`, until earlier parts have ended. When the buffer is
+// full it stops, and resumes from there when its turn comes.
 //
-// Where a part goes on is what a node has sent. What a walk of the part cannot deliver there ends
-// the scan with `corrupt`.
+// A resumed part relies on items that a node has sent. An item that no walk of the part can deliver
+// there ends the scan with `corrupt`.
 //
 // Invariants
-// 1. Items are handed on in the order of the scan, each once.
-// 2. All parts are walked at one read version, which is whoever runs them to see to: here nothing
-//    tells versions apart (DESIGN §2.1 rule 10).
+// 1. Items are delivered in the order of the scan, each once.
+// 2. All parts are walked at one read version. The caller that runs them is responsible for this:
+//    nothing here distinguishes versions (DESIGN §2.1 rule 10).
 //
 // Thread: one at a time.
 #pragma once
@@ -36,27 +36,27 @@ namespace espalier::client {
 
 class PartsOfScan final : public Handler {
  public:
-  /// Bytes of items that a part keeps.
+  /// Limit on the bytes of items that a part buffers.
   static constexpr std::size_t kPartBytes = std::size_t{256} << 10;
 
-  /// `request` is a scan, and it and `to` outlive this. Of `borders`, which may come from anywhere,
-  /// those count that ascend and lie in the range.
+  /// `request` is a scan; it and `to` outlive this. Uses those of the untrusted `borders` that
+  /// ascend and lie in the range.
   PartsOfScan(const Request& request, std::vector<std::string> borders, Handler& to,
               std::size_t part_bytes = kPartBytes);
   PartsOfScan(const PartsOfScan&) = delete;
   PartsOfScan& operator=(const PartsOfScan&) = delete;
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(parts_.size()); }
-  /// A part that is to be walked now; null: none, until one that is walked has ended. It is to be
-  /// run with this as its handler, and its tag is the part's.
+  /// A part that should be walked now; null: none, until a walk has ended. Run it with this as its
+  /// handler and the part's number as its tag.
   [[nodiscard]] const Request* next_due();
-  /// A part that next_due() gave could not be run.
+  /// Reports that a part of next_due() could not be run.
   void refuse(const Request& part, const Error& error);
-  /// Nothing is due or walked any more.
+  /// Whether no part is due or being walked.
   [[nodiscard]] bool is_over() const { return walking_ == 0 && (ended_ || due_.empty()); }
-  /// Rises with all that comes: items, and ends of walks.
+  /// Counts arrivals: items, and ends of walks.
   [[nodiscard]] std::uint64_t progress() const { return progress_; }
-  /// Tells `to` that the scan is over. `read_version`: none is that of the first part.
+  /// Completes the scan at `to`. `read_version`: if none, that of the first part.
   /// Requires: is_over().
   void finish(std::optional<Version> read_version = std::nullopt);
 
@@ -71,15 +71,15 @@ class PartsOfScan final : public Handler {
   };
   struct Part {
     std::string low;   // inclusive
-    std::string high;  // exclusive, but that of the scan where it takes its end
+    std::string high;  // exclusive, except the scan's own end if it is included
     Request request;
-    std::string from;      // the last key that was kept
-    bool resumed = false;  // the walk begins with that key
+    std::string from;      // the last buffered key
+    bool resumed = false;  // the walk resumes at that key
     bool walking = false;
-    bool stopped = false;  // there was no more room
+    bool stopped = false;  // the buffer was full
     bool ended = false;
     std::vector<BufferedItem> kept;
-    std::string bytes;  // of these, one after the other
+    std::string bytes;  // keys and values of these, concatenated
   };
 
   void prepare(Part& part);
@@ -95,32 +95,32 @@ class PartsOfScan final : public Handler {
   Handler& to_;
   const std::size_t part_bytes_;
   std::vector<Part> parts_;  // in the order of the scan
-  std::size_t first_ = 0;    // the part in hand
+  std::size_t first_ = 0;    // the current part
   std::vector<std::uint32_t> due_;
   std::size_t walking_ = 0;
   std::uint64_t delivered_ = 0;
   std::uint64_t progress_ = 0;
-  bool ended_ = false;  // nothing more is handed on
+  bool ended_ = false;  // nothing more is delivered
   Error error_{};
   Version read_version_ = 0;
 };
 
-/// As of which version a part is walked, where all are to be walked as of this one.
+/// The version at which to walk a part if all are to be walked at `held`.
 [[nodiscard]] inline const memory::HeldVersion* version_of(const Request& part,
                                                            const memory::HeldVersion* held) {
   return tree::planted(tree::Bug::parts_of_many_versions) && part.tag != 0 ? nullptr : held;
 }
 
-/// Walks all parts; the scan is to be finished then. `submit(part)` begins to walk one; `advance()`
-/// lets those that are walked go on, and waits a little where none can.
-/// `submit` may throw std::bad_alloc where it takes nothing; nothing else throws.
+/// Walks all parts; afterwards the scan must be finished. `submit(part)` starts a walk; `advance()`
+/// runs the started walks, and waits a little if none can proceed.
+/// `submit` may throw std::bad_alloc without side effects; nothing else throws.
 template <class Submit, class Advance>
 void walk_parts(PartsOfScan& scan, const Submit& submit, const Advance& advance) {
   for (;;) {
     while (const Request* const part = scan.next_due()) {
       try {
         submit(*part);
-      } catch (const std::bad_alloc&) {  // others are being walked
+      } catch (const std::bad_alloc&) {  // while others are being walked
         scan.refuse(*part, {Code::out_of_memory, 0, 0});
       }
     }

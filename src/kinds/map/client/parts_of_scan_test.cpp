@@ -20,7 +20,7 @@ namespace {
 using PartModel = std::map<std::string, std::string>;
 using PartItems = std::vector<std::pair<std::string, std::string>>;
 
-/// What a walk of the request delivers, if nobody stops it.
+/// What a walk of the request delivers if the handler does not stop it.
 PartItems walk_of(const PartModel& model, const Request& request) {
   const std::string low(request.key);
   const std::string high(request.high);
@@ -80,7 +80,7 @@ class ChanceWalks {
   std::vector<Walk> walks_;
 };
 
-/// Keeps what it is told, and wants no more after so many items.
+/// Stores the delivered items, and stops the scan after `enough` of them.
 class PartSink final : public Handler {
  public:
   explicit PartSink(std::size_t enough) : enough_(enough) {}

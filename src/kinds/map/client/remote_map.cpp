@@ -45,7 +45,7 @@ RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
       node_id_(node_id),
       id_(opened.id) {}
 
-// Another node has other numbers for its maps: there it is opened by its name.
+// Another node has other ids for its maps: opens the map by name there.
 Result<Scope> RemoteMap::scope(RemoteSession& session) {
   return scope(session.requests, session.rings->connection());
 }
@@ -55,7 +55,7 @@ Result<Scope> RemoteMap::scope(RemoteRequests& requests, const NodeConnection& c
   if (node_id_.load(std::memory_order_acquire) != node) {
     const auto opened = open_map_by(requests, name_, shard_.has_value());
     if (!opened) return std::unexpected(opened.error());
-    // A part of another map, or no part, is not what this was made for.
+    // A part of another map, or an unsharded map, is not the one that this was made for.
     const auto same = [&] {
       return opened->shard && opened->shard->uid == shard_->uid &&
              opened->shard->own == shard_->number;
@@ -125,7 +125,7 @@ Result<Written> RemoteMap::write_if(Op op, std::string_view key, std::string_vie
   if (value.size() > wire::kValueBytesMax) {
     return fail(Code::value_too_long, wire::kValueBytesMax);
   }
-  // Nothing so long can be there.
+  // No value can be that long.
   if (condition.value.size() > wire::kValueBytesMax) return fail(Code::condition_failed);
   if (condition.value.size() + value.size() > wire::kMessageBytesMax - 1024) {
     return fail(Code::invalid_argument, wire::kMessageBytesMax);
@@ -149,7 +149,7 @@ Result<std::uint64_t> RemoteMap::add(std::string_view key, std::uint64_t amount)
   return reply->sum;
 }
 
-// What is refused beside the memory is refused here in the same order, before anything travels.
+// Checks in the order of the node's checks, before anything is sent.
 Result<void> RemoteMap::check(const WriteBatch& batch) const {
   if (batch.writes().empty() || batch.writes().size() > tree::kBatchWritesMax ||
       batch.conditions().size() > tree::kBatchChecksMax) {
@@ -194,7 +194,7 @@ Result<Written> RemoteMap::write(const WriteBatch& batch) {
   return written_of(*reply);
 }
 
-// The request names the map by its number on the node that is asked.
+// The request names the map by its id on the session's node.
 template <class Request>
 Result<typename Request::Reply> RemoteMap::ask_here(Request request) {
   const auto session = RemoteLease::take(sessions_);
@@ -212,8 +212,8 @@ Result<std::uint64_t> RemoteMap::scan(std::string_view low, std::string_view hig
   return run_scan(*this, *request, sink, options.parts);
 }
 
-// By READs of our own. Returns false if it goes by the rings instead: then the handler was told
-// nothing.
+// By the client's own READs. Returns false if the scan must go by the rings instead: the handler
+// was not called.
 Result<bool> RemoteMap::walk_parts(const Request& scan, std::uint32_t parts, Handler& handler) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
@@ -297,7 +297,7 @@ Result<std::unique_ptr<PipelineImpl>> RemoteMap::open_pipeline(std::uint32_t in_
       sessions_->release(std::move(*rings));
       return std::unexpected(control.error());
     }
-    // The map's number is that of one node, and another may have come between.
+    // The map's id is valid on one node only, and another may have taken over meanwhile.
     if ((*control)->connection().node_id() != (*rings)->connection().node_id()) {
       sessions_->release(std::move(*rings));
       sessions_->release(std::move(*control));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map on a node. Where another node has come it is opened anew by its name; snapshots and
-// pipelines end with their connection.
+// A map on a node. If another node has taken over the address, the map is opened again by its name;
+// snapshots and pipelines end with their connection.
 //
 // Thread: any, but for pipelines: one at a time.
 #pragma once
@@ -23,7 +23,7 @@ namespace espalier::client {
 class RemoteSnapshot;
 struct OpenedMap;
 
-/// Which part of which map over several nodes a node is to have.
+/// Identifies a part of a map that is distributed over several nodes.
 struct ShardIdentity {
   std::uint64_t uid = 0;
   std::uint32_t number = 0;
@@ -31,7 +31,7 @@ struct ShardIdentity {
 
 class RemoteMap final : public MapImpl {
  public:
-  /// `shard`: it is a part; on a node that has started anew it is this part or none.
+  /// `shard`: the map is a part; after a restart the node must have this part or none.
   RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name, std::uint64_t node_id,
             const OpenedMap& opened, std::optional<ShardIdentity> shard = std::nullopt);
 
@@ -47,7 +47,7 @@ class RemoteMap final : public MapImpl {
   Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
   Result<std::uint64_t> count_estimate(std::string_view low, std::string_view high) override;
   Result<std::unique_ptr<SnapshotImpl>> snapshot() override;
-  /// One with a lane of its own that holds nothing yet. Errors: as snapshot().
+  /// A snapshot with a lane of its own that holds nothing yet. Errors: as snapshot().
   Result<std::unique_ptr<RemoteSnapshot>> prepare_snapshot();
   Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight) override;
   [[nodiscard]] const std::string& name() const override { return name_; }
@@ -59,9 +59,9 @@ class RemoteMap final : public MapImpl {
   [[nodiscard]] bool is(std::uint64_t node_id, std::uint32_t id) const {
     return node_id_.load(std::memory_order_acquire) == node_id && id_.load() == id;
   }
-  /// Refuses a batch that no node would take. Errors: as Map::write.
+  /// Rejects a batch that no node would accept. Errors: as Map::write.
   [[nodiscard]] Result<void> check(const WriteBatch& batch) const;
-  /// The map's number on the node that the session leads to.
+  /// The map's id on the session's node.
   Result<Scope> scope(RemoteSession& session);
   Result<Scope> scope(RemoteRequests& requests, const NodeConnection& connection);
 
@@ -75,7 +75,7 @@ class RemoteMap final : public MapImpl {
   MapOptions options_;
   std::uint32_t max_key_bytes_;
   const std::optional<ShardIdentity> shard_;
-  std::mutex mutex_;  // guards the two below while they change together
+  std::mutex mutex_;  // makes updates of the two below atomic
   std::atomic<std::uint64_t> node_id_;
   std::atomic<std::uint32_t> id_;
 };

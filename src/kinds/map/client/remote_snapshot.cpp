@@ -28,7 +28,7 @@ RemoteSnapshot::~RemoteSnapshot() {
 void RemoteSnapshot::close() {
   const std::uint64_t number = std::exchange(scope_.snapshot, 0);
   if (number == 0) return;
-  // A lost connection has closed it.
+  // A lost connection has closed it already.
   static_cast<void>(client::ask(askers_.front()->requests, map_calls::CloseSnapshot{number}));
 }
 
@@ -81,8 +81,8 @@ Result<std::optional<Version>> RemoteSnapshot::finish_confirm() {
   return confirmed->stood ? std::optional<Version>(confirmed->version) : std::nullopt;
 }
 
-// Asks on the snapshot's own lane; from inside a sink of the same snapshot on another lane of its
-// connection, for an answer on the first one is just being delivered.
+// Asks on the snapshot's own lane; from inside a sink of the same snapshot, on another lane of its
+// connection, since the first one is just delivering an answer.
 template <class Ask>
 std::invoke_result_t<Ask, RemoteRequests&> RemoteSnapshot::ask(Ask ask) {
   const std::lock_guard lock(mutex_);
@@ -130,7 +130,7 @@ Result<void> RemoteSnapshot::run_parts(const Request& scan, std::uint32_t parts,
   PartsOfScan cut(scan, std::move(*borders), handler);
   const auto pipeline = open_pipeline(cut.size());
   if (!pipeline) {
-    // Without a lane of its own it is one walk, which needs none.
+    // Without a further lane, runs as one walk, which needs none.
     if (pipeline.error().code == Code::too_many_participants) return run(scan, handler);
     return std::unexpected(pipeline.error());
   }

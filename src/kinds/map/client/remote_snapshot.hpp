@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads as of a version that a node holds for us, until it or the connection ends.
+// Reads at a version that a node holds for this client, until the snapshot or the connection ends.
 //
-// Thread: any, but for what belongs to a cut (cut_part.hpp): one at a time.
+// Thread: any; what belongs to a cut (cut_part.hpp), one at a time.
 #pragma once
 
 #include <cstdint>
@@ -21,21 +21,21 @@ namespace espalier::client {
 
 class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSource {
  public:
-  /// Takes over a lane of its own: the snapshot belongs to that lane's connection. It holds nothing
-  /// before open().
+  /// Takes over a lane: the snapshot belongs to that lane's connection. Holds nothing before
+  /// open().
   RemoteSnapshot(std::shared_ptr<RemoteSessions> sessions, std::unique_ptr<ThreadRings> rings);
   ~RemoteSnapshot() override;
 
   [[nodiscard]] RemoteRequests& requests() { return askers_.front()->requests; }
   [[nodiscard]] NodeConnection& connection() { return *connection_; }
-  /// Which map it is to be of.
+  /// Sets the map that it is of.
   void bind(const Scope& scope) {
     scope_ = scope;
     if (sessions_->reads_alone()) scope_.hints = this;
   }
   /// Has the node hold the newest version of the map.
   Result<void> open();
-  // Of a cut; open() does the first pair at once.
+  // For a cut; open() runs the first pair synchronously.
   void close() override;
   bool begin_open() override;
   Result<void> finish_open() override;
@@ -50,9 +50,9 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSo
   [[nodiscard]] Version version() const override { return version_; }
   Result<void> run(const Request& request, Handler& handler) override;
   Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override;
-  /// Where the scan's range may be cut. Errors: those of the call.
+  /// Keys that split the scan's range. Errors: those of the call.
   Result<std::vector<std::string>> borders_of(const Request& scan, std::uint32_t parts);
-  /// So many reads in flight as of this snapshot, which it does not outlive.
+  /// A pipeline of reads at this snapshot, which must outlive it.
   Result<std::unique_ptr<PipelineImpl>> open_pipeline(std::uint32_t in_flight);
   Result<std::uint64_t> count(std::string_view low, std::string_view high) override;
 
@@ -64,7 +64,7 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSo
     RemoteRequests requests;
   };
 
-  /// What this thread's own reads of the map have left behind, where it reads it by itself.
+  /// A hint from this thread's own reads of the map, if it reads the map by READs.
   [[nodiscard]] std::uint64_t hint_of(const Request& read) noexcept override;
   template <class Ask>
   std::invoke_result_t<Ask, RemoteRequests&> ask(Ask ask);
@@ -72,11 +72,11 @@ class RemoteSnapshot final : public SnapshotImpl, public CutPart, private HintSo
   const std::shared_ptr<RemoteSessions> sessions_;
   const std::shared_ptr<NodeConnection> connection_;
   std::recursive_mutex mutex_;  // a snapshot may be read by several threads, its lanes by one
-  std::vector<std::unique_ptr<Asker>> askers_;  // its own, and one for each depth of sinks
-  std::size_t depth_ = 0;                       // of those that are asking
+  std::vector<std::unique_ptr<Asker>> askers_;  // its own, and one per nesting depth of sinks
+  std::size_t depth_ = 0;                       // number of askers in use
   Scope scope_{};
   Version version_ = 0;
-  std::uint64_t hold_ = 0;  // its number; 0: none that is still to be ended
+  std::uint64_t hold_ = 0;  // id of the open hold; 0: none
 };
 
 }  // namespace espalier::client

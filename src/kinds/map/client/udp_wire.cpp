@@ -14,14 +14,14 @@
 namespace espalier::client {
 namespace {
 
-// A node that is awake answers within a few of these: a sleep costs more than that.
+// A node that polls answers within a few polls: a sleep costs more than that.
 constexpr int kLooks = 32;
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 }  // namespace
 
-// Connected, so that the kernel hands over only what comes from there, and says when nobody
-// listens.
+// Connected, so that the kernel delivers only datagrams from that address, and reports that no
+// process listens.
 Result<std::unique_ptr<UdpWire>> UdpWire::open(const fabric::roce::PortAddress& node) {
   const int family = node.ip.is_v6 ? AF_INET6 : AF_INET;
   memory::Descriptor socket(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A socket of UDP as a way of datagrams, to one address and from there.
+// A UDP socket that exchanges datagrams with one address.
 //
 // Thread: one at a time.
 #pragma once

@@ -11,8 +11,8 @@ namespace {
 
 constexpr std::uint64_t kAskAgainNs = 100'000'000;
 
-// Whether the host answers such a walk: of a shard not each. What no map takes is refused as in
-// every map.
+// Whether the walk's keys lie in the reader's shard. Keys that no map accepts are left to the usual
+// checks.
 bool is_answered(const MapReader& reader, const espalier::Request& walk) {
   if (!reader.borders) return true;
   const wire::KeyBounds has = reader.borders->bounds();
@@ -30,7 +30,7 @@ void DeviceMap::submit(const espalier::Request& walk, Handler& handler, wire::Re
   submit(tree::WalkRequest{&walk, &handler, nullptr, hint, {}});
 }
 
-// A version that a lease holds is read under that lease or not at all.
+// A version that a lease holds can be read only under that lease.
 void DeviceMap::submit(const tree::WalkRequest& walk) {
   if (reader_ && reader_->reads->failed()) reader_->reader.fail();
   const bool usable = reader_ && !reader_->reads->failed();
@@ -80,8 +80,8 @@ void DeviceMap::take_opening() {
     return;
   }
   const Code code = opened.error().code;
-  // What the map or the host does not allow stays so; memory may come back, but not each walk
-  // asks; else the next walk tries again.
+  // Unsupported is permanent. After out_of_memory the host is asked again later. Other errors: the
+  // next walk tries again.
   if (code == Code::unsupported) refused_until_ns_ = std::numeric_limits<std::uint64_t>::max();
   if (code == Code::out_of_memory) refused_until_ns_ = host_.now_ns() + kAskAgainNs;
   if (code == Code::not_found) drop();

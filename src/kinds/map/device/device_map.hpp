@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map of the host, as the requests of one worker of a device reach it: walks of the device's own
-// over READs. It is opened at the host when it is first walked, and walks wait for that.
+// A map of the host as the requests of one device worker use it: walks of the device's own over
+// READs. Opened at the host on first use; walks wait for that.
 //
-// A walk that cannot be done here (the host offers no reads of this map, the lease or the host was
-// lost, the walk met changes too often) ends with an error; whether the host is asked then, the
-// offload decides (device_offloads.hpp).
+// A walk that cannot run here (the host does not offer this map for reading, the lease or the host
+// was lost, the walk met changes too often) ends with an error; the offload decides whether to
+// forward the request to the host (device_offloads.hpp).
 //
 // Thread: that of the worker.
 #pragma once
@@ -24,19 +24,19 @@ namespace espalier::device {
 
 struct MapReader;
 
-/// What became of opening a map; filled when the host has answered.
+/// Result of opening a map; filled in when the host has answered.
 struct MapOpening {
   std::optional<Result<std::shared_ptr<MapReader>>> result;
 };
 
-/// What a map of a device needs of its link.
+/// What a device's map needs of its link.
 class MapHost {
  public:
-  /// Has the host offer a map to be read.
+  /// Asks the host to offer a map for reading.
   [[nodiscard]] virtual std::shared_ptr<MapOpening> open_map(std::uint32_t number) = 0;
-  /// Asks the host for what the lease needs now, if anything.
+  /// Sends the lease's due request to the host, if any.
   virtual void renew(const std::shared_ptr<MapReader>& reader) = 0;
-  /// The clock by which it says how long a map is not asked for again.
+  /// The clock for refusals.
   [[nodiscard]] virtual std::uint64_t now_ns() const { return base::monotonic_ns(); }
 
  protected:
@@ -58,35 +58,35 @@ class DeviceMap final : public offload::ServedMap {
   [[nodiscard]] std::uint64_t released() const override { return 0; }  // nothing waits for it
   [[nodiscard]] std::shared_ptr<void> keep() const override { return nullptr; }
 
-  /// Whether the host offers this map to be read, as far as is known.
+  /// Whether the host offers this map for reading, as far as is known.
   [[nodiscard]] bool walks() const {
     return refused_until_ns_ == 0 || host_.now_ns() >= refused_until_ns_;
   }
-  /// Whether all that walks here is busy, so that what comes next has to wait.
+  /// Whether all walks here are busy, so that a further one would wait.
   [[nodiscard]] bool saturated() const;
-  /// The host says that there is no such map any more.
+  /// The host reports that the map no longer exists.
   void drop() { dropped_ = true; }
 
  private:
   void take_opening();
-  /// Requires: there is a reader. What is outside of a shard's borders is refused with wrong_shard.
-  /// It enters at no hint: whether a node begins where a client says, only the host's own tables
-  /// know, and a READ would bring whatever lies there.
+  /// Requires: there is a reader. Keys outside a shard's borders are refused with wrong_shard.
+  /// Ignores hints: only the host's own tables know whether a node begins at an address, and a READ
+  /// would return any bytes there.
   void begin(const tree::WalkRequest& walk);
   void refuse(const tree::WalkRequest& walk, Code code);
   [[nodiscard]] std::size_t pending() const;
 
   MapHost& host_;
   const std::uint32_t number_;
-  std::shared_ptr<MapOpening> opening_;     // asked for, and not answered yet
-  std::shared_ptr<MapReader> reader_;       // null: there is none
-  std::vector<tree::WalkRequest> waiting_;  // for it to be opened
+  std::shared_ptr<MapOpening> opening_;     // requested, not answered yet
+  std::shared_ptr<MapReader> reader_;       // null: not open
+  std::vector<tree::WalkRequest> waiting_;  // until it is open
   struct Failed {
     tree::WalkRequest walk;
     Code code;
   };
-  std::vector<Failed> failed_;          // to be told in the next turn
-  std::uint64_t refused_until_ns_ = 0;  // walks, by the host; 0: they are not
+  std::vector<Failed> failed_;          // to be completed in the next turn
+  std::uint64_t refused_until_ns_ = 0;  // until then the host refuses reads; 0: not refused
   bool dropped_ = false;
 };
 

@@ -75,7 +75,7 @@ std::shared_ptr<MapOpening> HostMaps::open_map(std::uint32_t number) {
   return opening;
 }
 
-// Where it is refused, entries of the cache are found out by leaves alone.
+// If the node refuses a feed, stale cache entries are detected at the leaves.
 void HostMaps::follow(std::uint32_t number, const std::shared_ptr<MapReader>& reader) {
   if (asker_ == nullptr) return;
   ask(*asker_, map_calls::OpenFeed{number},
@@ -93,14 +93,14 @@ void HostMaps::renew(const std::shared_ptr<MapReader>& reader) {
   if (const auto asked = reader->reader.lease().due(now_ns_)) ask_renewal(reader, *asked);
 }
 
-// A lease that was lost took the session's key with it, and all that is read by it.
+// A lost lease revokes the session's key, and with it all readers.
 void HostMaps::ask_renewal(const std::shared_ptr<MapReader>& reader,
                            const place::LeaseGuard::Asked& asked) {
   if (asked.id == 0 || asker_ == nullptr) {
     reader->reader.lease().end_all();
     return reader->reads->fail();
   }
-  // With it goes from which leaves the device has answered, as clients tell it that read alone.
+  // Carries the samples of answering leaves, as one-sided clients' renewals do.
   tree::LeafSamples& samples = reader->reader.samples();
   ask(*asker_,
       session_calls::RenewLease{reader->reader.view().id,

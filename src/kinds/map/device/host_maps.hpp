@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps of one link's host: they are opened there, and their leases are kept. The link has
-// the connection, so this runs in a simulated world too: what it asks goes through a HostAsker, and
-// what it reads by is given.
+// The maps of one link's host: opens them there, and renews their leases. Independent of the
+// connection, which the link owns, so that it also runs in simulation: requests go through a
+// HostAsker, and reads through a given port.
 //
-// What never happens
-// - Something is read on after the host has refused to renew one of the leases: the session stands
-//   and falls with all of them, those of maps that are not read now too.
+// Invariant
+// - Nothing is read after the host has refused to renew one of the leases: a session lives as long
+//   as all its leases, including those of maps not read now.
 //
 // Thread: that of the worker.
 #pragma once
@@ -29,7 +29,7 @@ struct HostOptions;
 
 struct HostMapsOptions {
   MapReadsOptions reads{};
-  /// How often leases of maps that are not read now are looked at.
+  /// Interval of checking leases of maps that are not read now.
   std::uint64_t keep_leases_ns = 50'000'000;
 };
 
@@ -46,10 +46,10 @@ class HostMaps final : public HostPart, public offload::MapsElsewhere, public Ma
   void read_by(std::shared_ptr<HostReads> reads) override;
   void stop_reading() override;
   [[nodiscard]] bool can_read() const { return reads_ != nullptr; }
-  /// And keeps the leases of maps that are not read now.
+  /// Also renews leases of maps that are not read now.
   void turn(std::uint64_t now_ns) override;
   [[nodiscard]] bool has_leases() const override { return !readers_.empty(); }
-  /// Readers that end tell by themselves.
+  /// Closing readers publish their own counts.
   void count() override;
 
   [[nodiscard]] std::shared_ptr<MapOpening> open_map(std::uint32_t number) override;
@@ -62,14 +62,14 @@ class HostMaps final : public HostPart, public offload::MapsElsewhere, public Ma
   void keep_idle_leases();
 
   const HostMapsOptions options_;
-  std::uint64_t now_ns_;  // of this turn
+  std::uint64_t now_ns_;  // time of this turn
   std::uint64_t leases_kept_ns_ = 0;
-  HostAsker* asker_ = nullptr;       // null: the host is gone
-  std::shared_ptr<MapReads> reads_;  // null: nothing can be read
+  HostAsker* asker_ = nullptr;       // null: the host is disconnected
+  std::shared_ptr<MapReads> reads_;  // null: no READs are possible
   std::vector<std::weak_ptr<MapReader>> readers_;
 };
 
-/// The maps of the host, as the next scheduler walks them; the node's part of these names it.
+/// The maps of the host for the next scheduler; registers them in the node's part.
 [[nodiscard]] std::unique_ptr<HostPart> maps_of_host(offload::TypedSlots<offload::NodePart>& parts,
                                                      const HostOptions& options);
 

@@ -21,7 +21,8 @@ MapReader::MapReader(std::shared_ptr<MapReads> reads_in, place::ReadPort& port,
                         .believed_for_ns = grant.believed_for_ns,
                         .lost_after_ns = grant.lost_after_ns},
               .now_ns = reads->clock(),
-              // An append to a leaf's log changes no mapping: leaves are read each time.
+              // Only interior nodes: an append to a leaf's log changes no mapping, so leaves are
+              // read each time.
               .cache = reads->cache(),
               .remembers_leaves = false,
               .balance = reads->balance()}) {

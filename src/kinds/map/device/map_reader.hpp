@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the walks of one worker of a device read by: a queue pair to the host's memory, which all
-// maps share, and for each map a reader with a lease.
+// One-sided access of one device worker: a queue pair to the host's memory, shared by all maps, and
+// for each map a reader with a lease.
 //
-// All stand and fall together: the host ends a session's leases with its key. What failed is let go
-// of when the walks that it had have ended, and whatever holds a version by it holds nothing more.
+// They fail together: the host ends a session's leases with its key. A failed reader is destroyed
+// when its walks have ended, and versions held by it are lost.
 //
 // Thread: one: that of the worker.
 #pragma once
@@ -26,7 +26,7 @@
 
 namespace espalier::device {
 
-/// Adds to a counter what a number of this thread's has grown by.
+/// Adds the growth of one of this thread's totals to a counter.
 class Counted {
  public:
   void publish(std::atomic<std::uint64_t>& counter, std::uint64_t now) {
@@ -39,9 +39,9 @@ class Counted {
 };
 
 struct MapReadsOptions {
-  /// What is remembered of interior nodes, of all maps, at most.
+  /// Limit on the cache of interior nodes, for all maps.
   std::uint64_t cache_bytes = 0;
-  /// Else nothing is remembered at all.
+  /// Whether roots are cached; if not, nothing is.
   bool pins_roots = true;
   /// The weight of each reader's balancer.
   std::uint32_t balance = 0;
@@ -49,7 +49,7 @@ struct MapReadsOptions {
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
 };
 
-/// By what all maps of a link are read, and what is remembered of that.
+/// The port and the cache shared by all maps of a link.
 class MapReads {
  public:
   /// `counts` outlive it.
@@ -63,20 +63,20 @@ class MapReads {
   MapReads(const MapReads&) = delete;
   MapReads& operator=(const MapReads&) = delete;
 
-  /// Null: nothing is remembered.
+  /// Null: no cache.
   [[nodiscard]] place::NodeCache* cache() { return options_.pins_roots ? &cache_ : nullptr; }
   [[nodiscard]] std::uint32_t balance() const { return options_.balance; }
   [[nodiscard]] std::uint64_t now_ns() const { return options_.now_ns(); }
   [[nodiscard]] const std::function<std::uint64_t()>& clock() const { return options_.now_ns; }
 
-  // As of HostReads, which other kinds share.
+  // As in HostReads, which other kinds share.
   [[nodiscard]] place::ReadPort* port(const fabric::RemoteRegion& region) {
     return reads_->port(region);
   }
   void fail() { reads_->fail(); }
   [[nodiscard]] bool failed() const { return reads_->failed(); }
 
-  /// Tells what was read since it last did.
+  /// Publishes what was read since the last call.
   void count();
   [[nodiscard]] offload::ElsewhereCounts& counts() { return counts_; }
 
@@ -89,9 +89,9 @@ class MapReads {
   Counted bytes_;
 };
 
-/// A map, as it is read.
+/// A map and its reader.
 struct MapReader {
-  static constexpr std::uint32_t kLanes = 64;  // walks of one map in flight
+  static constexpr std::uint32_t kLanes = 64;  // concurrent walks of one map
 
   MapReader(std::shared_ptr<MapReads> reads_in, place::ReadPort& port, const tree::MapView& view,
             const wire::LeaseGrant& grant, std::uint64_t asked_ns);
@@ -99,14 +99,14 @@ struct MapReader {
   MapReader(const MapReader&) = delete;
   MapReader& operator=(const MapReader&) = delete;
 
-  /// Tells what it did since it last did.
+  /// Publishes its counts since the last call.
   void count();
 
   std::shared_ptr<MapReads> reads;
   place::OneSidedReader reader;
   /// Nothing: the map has all keys.
   std::optional<client::OneSidedOpening::Borders> borders;
-  /// Versions that are held by this reader's lease.
+  /// Versions held by this reader's lease.
   std::unordered_set<const memory::HeldVersion*> held;
 
  private:
@@ -120,8 +120,8 @@ struct MapReader {
   Counted feed_behind_;
 };
 
-/// A version that stays readable as long as the lease of a map's reader holds back what its first
-/// walk could reach. With the lease it is lost: walks at it must go by the same reader.
+/// A version that stays readable while the lease of a map's reader protects what its first walk
+/// could reach. Lost with the lease: walks at it must use the same reader.
 class LeaseSnapshot final : public offload::HeldSnapshot {
  public:
   /// Requires: called within the completion of a walk of this reader, which has read `version`.

@@ -47,7 +47,7 @@ class RelayedSnapshot final : public offload::HeldSnapshot {
 
   [[nodiscard]] const memory::HeldVersion& version() const override { return held_; }
   [[nodiscard]] std::uint32_t map() const override { return map_; }
-  /// Its number at the host; 0: that connection has ended, and with it the snapshot.
+  /// Its number at the host; 0: lost with that connection.
   [[nodiscard]] std::uint64_t number() const {
     return link_.connection() == connection_ ? number_ : 0;
   }
@@ -64,7 +64,7 @@ const Offload& node_offload(const Call& call) {
   return *static_cast<const Offload*>(call.offload().context);
 }
 
-// Has the host do it, which numbers the client's snapshot otherwise.
+// Forwards the read to the host, with the host's number of the snapshot.
 Next let_host_read(Call& call) {
   if (!call.at_snapshot()) return begin_relay(call);
   const auto number = call.snapshot_number();
@@ -75,13 +75,13 @@ Next let_host_read(Call& call) {
   return begin_relay(call, {at_host, std::move(source.snapshot)});
 }
 
-// Errors that the host would give too.
+// Errors that the host would return too.
 bool is_the_clients(Code code) {
   return code == Code::key_too_long || code == Code::invalid_argument;
 }
 
-// A walk that was not to be done here, and of which the client has nothing yet, the host does. What
-// has been sent was of a version that is gone with the lease.
+// Forwards a walk that could not run here and has sent nothing yet to the host. Items already sent
+// are of a version that is lost with the lease.
 Next after_failure(Call& call, const Error& error) {
   if (is_the_clients(error.code)) return call.fail(error);
   if (call.has_streamed()) return call.fail({Code::contended, 0, 1});
@@ -100,12 +100,12 @@ Next read(Call& call) {
   if (walked != nullptr && !walked->ok) return after_failure(call, walked->error);
   if (walked == nullptr && !call.has_any_state()) {
     const auto& map = static_cast<DeviceMap&>(offload::map_of(call));
-    // Of a map that its client did not open here, the host knows the name, and whether it may.
+    // For a map that its client did not open here, the host checks its name and the client's
+    // rights.
     const bool here =
         map.walks() && call.connection().access.knows_that_it_may_use(call.map_number());
     if (call.at_snapshot() || !here) return let_host_read(call);
-    // What is answered by one item: a scan could be more than is relayed
-    // (channel/device/relay.cpp).
+    // Calls answered by one item: a scan could exceed what is relayed (channel/device/relay.cpp).
     const OffloadId id = call.offload().id;
     const bool is_short = id == OffloadId::get || id == OffloadId::floor;
     if (is_short && map.saturated() && host_link(call).forwards()) {
@@ -121,7 +121,7 @@ void cancel_read(Call& call) {
   node_offload(call).cancel(call);
 }
 
-// The host holds it for the device, which holds it for its client.
+// The host holds the version for the device, and the device for its client.
 Next snapshot_open(Call& call) {
   const HostAnswer* const answer = host_answer(call);
   if (answer == nullptr || answer->header.code != 0 || !answer->last) return ask_host(call);
@@ -135,7 +135,7 @@ Next snapshot_open(Call& call) {
   return offload::answer(call, map_calls::SnapshotOpened{*number, opened->version});
 }
 
-// Nobody will close what the host has opened for a client that is gone.
+// Closes, at the host, a snapshot opened for a client that has disconnected.
 void close_opened_snapshot(Call& call) {
   const auto opened = reply_in<map_calls::SnapshotOpened>(*host_answer(call));
   if (!opened) return;

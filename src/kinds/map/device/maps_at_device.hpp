@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does for calls on ordered maps: it walks the maps of its host over READs, and has
-// the host do what these cannot do.
+// A device's handling of calls on ordered maps: it walks its host's maps by READs, and forwards
+// what READs cannot serve to the host.
 #pragma once
 
 #include "engine/registry.hpp"

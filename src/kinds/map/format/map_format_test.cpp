@@ -17,7 +17,7 @@ using std::string_literals::operator""s;
 using base::bytes_of;
 
 NodeHeader counting_header() {
-  // Every byte of the header says where it lies, as far as its field allows.
+  // Every byte of the header has its offset as its value, as far as the field's type allows.
   NodeHeader header{};
   unsigned char bytes[sizeof header];
   for (std::size_t i = 0; i < sizeof bytes; ++i) bytes[i] = static_cast<unsigned char>(i);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a map that walkers share besides its nodes: its versions, and its page table.
+// The bytes of a map that walkers share besides its nodes: the versions and the page table.
 #pragma once
 
 #include <cstddef>
@@ -13,8 +13,8 @@ namespace espalier::wire {
 inline constexpr std::uint64_t kMapMagic = 0x50414D2052494C45;  // "ELIR MAP", low byte first
 inline constexpr std::uint32_t kMapFormat = 3;
 
-/// One per map, in a buffer of its own. The released version has a cache line to itself: it is what
-/// every read begins with and every write ends with.
+/// One per map, in a buffer of its own. The released version has a cache line to itself, since
+/// every read loads it and every write stores it.
 struct MapHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
@@ -30,7 +30,7 @@ struct MapHeader {
   std::uint32_t reserved;
 
   std::uint64_t read_version;  // the newest released version; of a group's map 0
-  std::uint64_t clock_offset;  // of the read version that counts: this one, or its group's
+  std::uint64_t clock_offset;  // of the read version in force: this one or its group's
   std::uint64_t read_reserved[6];
   std::uint64_t write_version;  // the newest version that a writer took
   std::uint64_t write_reserved[7];
@@ -44,9 +44,9 @@ static_assert(offsetof(MapHeader, read_version) == 64);
 static_assert(offsetof(MapHeader, clock_offset) == 72);
 static_assert(offsetof(MapHeader, write_version) == 128);
 
-/// The page table maps a LID to a Ref in two steps: the directory names table pages by their
-/// offset, a table page holds references. Both are buffers; their first three words are the
-/// BufferHeader, so that directory entries 0 to 2 and LIDs with (lid % 4096) < 3 do not exist.
+/// The page table maps a LID to a Ref in two steps: the directory holds offsets of table pages, a
+/// table page holds references. Both are buffers whose first three words are a BufferHeader, so
+/// directory entries 0 to 2 and LIDs with (lid % 4096) < 3 are never used.
 inline constexpr std::uint32_t kTablePageEntries = 4096;
 inline constexpr std::uint32_t kTablePageBytes = kTablePageEntries * 8;
 inline constexpr std::uint32_t kTablePageShift = 12;

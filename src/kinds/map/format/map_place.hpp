@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a map lies, for a client that is to read it by READs alone, and what lets these carry keys:
-// the fields of an answer to one_sided_open and index_open that only maps have.
-// The page docs/formats/one_sided.md draws them.
+// Where a map lies, for a client that reads it by one-sided READs, and what READs by key need: the
+// fields of answers to one_sided_open and index_open that only maps have. Layout:
+// docs/formats/one_sided.md.
 #pragma once
 
 #include <cstddef>
@@ -12,30 +12,31 @@
 
 namespace espalier::wire {
 
-/// `argument` of one_sided_open: READs that carry a key are wanted; answered with field `keyed`.
+/// `argument` of one_sided_open: requests READs by key; answered with field `keyed`.
 inline constexpr std::uint32_t kReadsByKey = 1;
 
-/// `argument` of index_generation: nothing, for a redirect key of a new generation of tables; or
-/// this, once no switch has tables of the generations before: their keys are void then.
+/// `argument` of index_generation: 0 asks for a redirect key of a new generation of tables. This
+/// value, valid once no switch has tables of earlier generations, revokes their keys.
 inline constexpr std::uint32_t kEndsGenerations = 1;
 
 struct MapPlace {
   std::uint64_t header_offset;  // of the map's header in the region
-  MapHeader header;             // as it was then
+  MapHeader header;             // as it was when the call was answered
 };
 static_assert(sizeof(MapPlace) == 8 + sizeof(MapHeader) &&
               std::has_unique_object_representations_v<MapPlace>);
 
-/// A READ by this key has a number for its address: 8 bytes of a key, behind what all keys of the
-/// map began with, so many bytes, when this was offered. It brings the beginning of a node.
+/// READs with this region key carry a number in place of an address: the 8 bytes of a map key
+/// behind the prefix that all keys of the map shared when this was offered. Such a READ returns the
+/// beginning of a node.
 struct KeyedPlace {
   std::uint32_t key;
-  std::uint32_t prefix_bytes;  // and so many bytes follow
+  std::uint32_t prefix_bytes;  // length of the shared prefix, which follows
 };
 static_assert(sizeof(KeyedPlace) == 8 && std::has_unique_object_representations_v<KeyedPlace>);
 
-/// A READ by this key brings the beginning of the node that begins at its address, counted from
-/// `base` as the region's offsets are. It is for tables in switches.
+/// READs with this region key, issued by tables in switches, return the beginning of the node at
+/// their address, counted from `base` as the region's offsets are.
 struct RedirectPlace {
   std::uint64_t base;
   std::uint64_t bytes;
@@ -45,17 +46,17 @@ struct RedirectPlace {
 static_assert(sizeof(RedirectPlace) == 24 &&
               std::has_unique_object_representations_v<RedirectPlace>);
 
-/// Of a map that is a shard: it has the keys from the first border up to the second.
+/// The key range of a shard: from its low border up to its high border.
 struct ShardBorders {
-  std::uint32_t low_bytes;   // so many follow; none: from the lowest key on
-  std::uint32_t high_bytes;  // and then so many; none: it has no end
+  std::uint32_t low_bytes;   // length of the low border, which follows; 0: no lower bound
+  std::uint32_t high_bytes;  // length of the high border, which follows; 0: no upper bound
 };
 static_assert(sizeof(ShardBorders) == 8 && std::has_unique_object_representations_v<ShardBorders>);
 
-/// An answer of index_counts is a row of these, those of the most read leaves first.
+/// An answer of index_counts is an array of these, the most read leaves first.
 struct LeafCount {
   std::uint32_t lid;
-  std::uint32_t answers;  // that were counted, one of 64, and halved each half second
+  std::uint32_t answers;  // sampled, one in 64; halved every half second
 };
 static_assert(sizeof(LeafCount) == 8 && std::has_unique_object_representations_v<LeafCount>);
 

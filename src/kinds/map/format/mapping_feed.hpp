@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The mapping feed of a map: which nodes have moved, in a ring that readers from elsewhere READ.
-// The page docs/formats/mapping_feed.md draws it, docs/design/mapping-feed.md says what it is for.
+// The mapping feed of a map: a ring of recent page-table changes, which one-sided readers READ.
+// Layout: docs/formats/mapping_feed.md; purpose: docs/design/mapping-feed.md.
 //
-// Entry number i, counted from 0 since the ring was made, lies at place i % kFeedEntries. All of it
-// is hints: whoever reads an entry believes no more than that a node may be elsewhere now.
+// Entry number i, counted from 0 since the ring was created, lies at slot i % kFeedEntries. Entries
+// are hints: a reader concludes only that a node may have moved.
 #pragma once
 
 #include <cstddef>
@@ -28,8 +28,8 @@ struct FeedHeader {
   std::uint32_t entries;  // kFeedEntries
   std::uint64_t reserved[3];
 
-  std::uint64_t tail;  // entries that were begun
-  std::uint64_t gaps;  // moments at which changes may be missing: who read another number is behind
+  std::uint64_t tail;  // number of entries begun
+  std::uint64_t gaps;  // times that changes may be missing; a reader compares it with its last
   std::uint64_t tail_reserved[6];
 };
 static_assert(sizeof(FeedHeader) == 128 && std::has_unique_object_representations_v<FeedHeader>);
@@ -39,16 +39,16 @@ static_assert(offsetof(FeedHeader, gaps) == 72);
 
 struct FeedEntry {
   std::uint64_t sequence;  // feed_claimed(i) while it is written, then feed_published(i)
-  std::uint64_t ref;       // where the node is now; 0: its LID was given up
-  std::uint64_t version;   // at which the node there came to be; 0: given up
+  std::uint64_t ref;       // the node's current buffer; 0: its LID was freed
+  std::uint64_t version;   // at which that state of the node was created; 0: freed
   std::uint32_t lid;
-  std::uint32_t check;  // feed_check() of the rest
+  std::uint32_t check;  // feed_check() of the other fields
 };
 static_assert(sizeof(FeedEntry) == 32 && std::has_unique_object_representations_v<FeedEntry>);
 static_assert(offsetof(FeedEntry, ref) == 8 && offsetof(FeedEntry, version) == 16);
 static_assert(offsetof(FeedEntry, lid) == 24);
 
-/// With the header as long as a page table's directory, whose class of buffers it has.
+/// Header included, as long as a page table's directory, so that both share a buffer class.
 inline constexpr std::uint32_t kFeedBytes = kDirectoryBytes;
 inline constexpr std::uint32_t kFeedEntries = (kFeedBytes - sizeof(FeedHeader)) / sizeof(FeedEntry);
 static_assert(kFeedEntries == 2044);
@@ -56,8 +56,7 @@ static_assert(kFeedEntries == 2044);
 [[nodiscard]] constexpr std::uint64_t feed_claimed(std::uint64_t index) { return 2 * index + 1; }
 [[nodiscard]] constexpr std::uint64_t feed_published(std::uint64_t index) { return 2 * index + 2; }
 
-/// Of the entry that is published under this sequence: a READ that brought half of it, or halves of
-/// two, is known by it.
+/// Checksum of an entry published under this sequence: detects a torn READ.
 [[nodiscard]] constexpr std::uint32_t feed_check(const FeedEntry& entry) {
   constexpr std::uint64_t kOdd = 0x9E3779B97F4A7C15;
   std::uint64_t mixed = (entry.sequence + kOdd) * kOdd;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a tree node, on which every walker agrees: client, switch, device and host.
-// The page docs/formats/node.md draws them; this header is the authority.
+// The layout of a tree node, shared by all walkers: client, switch, device and host. Drawn in
+// docs/formats/node.md; this header is authoritative.
 //
 // Every node is one buffer of `node_bytes` (a power of two, 512 to 65536) and begins with a
 // NodeHeader. All integers are little-endian. Offsets count from the node's first byte.
 //
-//   leaf      header | log slots | chunk heads | chunk starts | log places
+//   leaf      header | log slots | chunk prefixes | chunk starts | log places
 //                                                            | sorted block | log block | fences
-//   interior  header |             group heads |                groups | key slots | keys | fences
+//   interior  header |             group prefixes |             groups | key slots | keys | fences
 //
-// [Honeycomb §3.1] with these differences: shortcuts are 16-bit normalised heads instead of full
-// keys, so that no key is stored twice and a point read touches fewer lines; versions in the log
-// are whole; LIDs have 4 bytes.
+// [Honeycomb §3.1] with these differences: shortcuts are 16-bit normalised key prefixes instead of
+// full keys, so no key is stored twice and a point read touches fewer lines; versions in the log
+// are stored whole; LIDs have 4 bytes.
 #pragma once
 
 #include <bit>
@@ -26,7 +26,7 @@ namespace espalier::wire {
 
 static_assert(std::endian::native == std::endian::little, "the formats are little-endian");
 
-/// Logical node id: names a node whatever buffer holds it. 0 names none.
+/// Logical node id: names a node independently of its buffer. 0 names none.
 using Lid = std::uint32_t;
 
 inline constexpr std::uint32_t kNodeBytesMin = 512;
@@ -37,23 +37,23 @@ inline constexpr std::uint32_t kInlineValueBytesMax = 469;
 enum class NodeKind : std::uint8_t { invalid = 0, leaf = 1, interior = 2 };
 
 /// The first two cache lines of a node. The first decides whether the node may answer and which
-/// chunk to read; the second is for scans, writers and walkers that came to the wrong place.
+/// chunk to read. The second is for scans, writers, and walkers at a wrong node.
 struct NodeHeader {
   std::uint32_t map_id;
   std::uint32_t generation;       // see BufferHeader
-  std::uint64_t created;          // version at which this state of the node came to be
+  std::uint64_t created;          // version at which this state of the node was created
   std::uint64_t superseded;       // kLive, or the version at which it stopped being current
   std::uint64_t low_key_prefix;   // first 8 bytes of the low fence, zero padded, big-endian
   std::uint64_t high_key_prefix;  // same of the high fence; all ones if there is none
-  std::uint64_t key_prefix_base;  // heads are normalised: see key_prefix_shift
+  std::uint64_t key_prefix_base;  // key prefixes are normalised: see key_prefix_shift
   std::uint64_t lock;             // see LockWord
   NodeKind kind;
   std::uint8_t level;  // 0 in leaves
   std::uint8_t
-      key_prefix_shift;        // head = saturate((first 8 bytes after the prefix) - base) << shift
+      key_prefix_shift;        // key prefix = saturate((8 bytes after shared ones) - base) << shift
   std::uint8_t chunks;         // chunks in use (leaf), groups in use (interior)
-  std::uint16_t prefix_bytes;  // so many first bytes all keys of a leaf share; of an interior node
-                               // all separators, as far as it has room for them
+  std::uint16_t prefix_bytes;  // leading bytes shared by all keys of a leaf; in an interior node
+                               // by all separators, as far as there is room
   std::uint16_t sorted_end;    // leaf: end of the sorted block; interior: begin of the key slots
 
   std::uint64_t old_ref;        // state before `created`; below old2_low if there are two
@@ -69,7 +69,7 @@ struct NodeHeader {
   std::uint16_t log_begin;
   std::uint16_t log_end;              // bytes from here on are not log
   std::uint64_t old2_low_key_prefix;  // first 8 bytes of the low fence of old2
-  std::uint64_t self_ref;             // this buffer, for who was led here by somebody else
+  std::uint64_t self_ref;             // this buffer, for readers without a reference (READs by key)
 };
 
 static_assert(sizeof(NodeHeader) == 128);
@@ -93,8 +93,8 @@ static_assert(offsetof(NodeHeader, log_begin) == 108);
 static_assert(offsetof(NodeHeader, old2_low_key_prefix) == 112);
 static_assert(offsetof(NodeHeader, self_ref) == 120);
 
-/// Lock bit, sequence, and fill of the log in one word, so that a writer publishes an entry, moves
-/// the sequence on and unlocks with one store [Honeycomb §3.4].
+/// Lock bit, sequence and log fill in one word, so that a writer publishes an entry, advances the
+/// sequence and unlocks with one store [Honeycomb §3.4].
 ///
 ///   63       48 47      40 39      32 31         1   0
 ///  +-----------+----------+----------+------------+------+
@@ -113,15 +113,15 @@ struct LockWord {
     return static_cast<std::uint32_t>(bits & 0xFFFFFFFE);
   }
   [[nodiscard]] constexpr LockWord with_lock() const { return {bits | 1}; }
-  /// Unlocked, the sequence moved on, with this fill of the log.
+  /// Unlocked, with the sequence advanced and this fill of the log.
   [[nodiscard]] constexpr LockWord next(std::uint32_t entries, std::uint32_t units) const {
     return {((bits + 2) & 0xFFFFFFFE) | (std::uint64_t{entries} << 32) |
             (std::uint64_t{units} << 40)};
   }
 };
 
-/// An interior node is never locked. Its lock word says in its upper 16 bits how many first bytes
-/// both fences share; those behind them, up to prefix_bytes, the node has before its groups.
+/// An interior node is never locked. The upper 16 bits of its lock word count the leading bytes
+/// that both fences share; the bytes behind them, up to prefix_bytes, are stored before the groups.
 struct FencesShare {
   std::uint64_t bits = 0;
   [[nodiscard]] static constexpr FencesShare of(std::uint32_t bytes) {
@@ -132,46 +132,46 @@ struct FencesShare {
   }
 };
 
-/// A log slot: 8 bits of the key's hash above, position of the entry in units of 8 bytes from
+/// A log slot: 8 bits of the key's hash above, the entry's position in units of 8 bytes from
 /// log_begin below. All ones: not written yet.
 ///
-/// A log place, 2 bytes for each slot: the offset of the first sorted item with a key not below the
-/// entry's; sorted_end if there is none. Places lie apart, for who writes or scans asks for all of
-/// them and looks into few entries. All ones: not written yet.
+/// A log place, 2 bytes per slot: the offset of the first sorted item with a key not below the
+/// entry's; sorted_end if there is none. Places lie apart from slots because writers and scans read
+/// all places but few entries. All ones: not written yet.
 inline constexpr std::uint32_t kLogUnitBytes = 8;
 inline constexpr std::uint32_t kLogSlotUnwritten = 0xFF;  // the position in a slot of all ones
 inline constexpr std::uint32_t kLogSlotsMax = 32;
 inline constexpr std::uint32_t kLogBytesMax = 2048;
 
-/// One entry of the log block, at a multiple of 8 bytes; the key and then the value follow.
-/// Filled with 0xFF beforehand; `version` is written last, so that an unwritten or torn entry reads
-/// as far in the future (DESIGN §2.1 rule 3).
+/// One entry of the log block, at a multiple of 8 bytes; key and value follow. The block is filled
+/// with 0xFF beforehand and `version` is written last, so that an unwritten or torn entry reads as
+/// a version far in the future (DESIGN §2.1 rule 3).
 struct LogEntry {
   std::uint64_t version;
   std::uint16_t reserved;   // 0
-  std::uint8_t order_hint;  // its place in key order among the entries before it
+  std::uint8_t order_hint;  // its rank in key order among earlier entries
   std::uint8_t flags;
   std::uint16_t key_bytes;
   std::uint16_t value_bytes;  // kOutOfLine: a ValueRef follows the key
 };
 static_assert(sizeof(LogEntry) == 16 && std::has_unique_object_representations_v<LogEntry>);
 
-inline constexpr std::uint8_t kLogErase = 1;          // the key is gone as of this version
-inline constexpr std::uint8_t kLogShadowsSorted = 2;  // the sorted item at its place has this key
-inline constexpr std::uint8_t kLogSameKeyNext = 4;    // the next entry in order has this key too
+inline constexpr std::uint8_t kLogErase = 1;          // the key is erased as of this version
+inline constexpr std::uint8_t kLogShadowsSorted = 2;  // the sorted item at its place has its key
+inline constexpr std::uint8_t kLogSameKeyNext = 4;    // the next entry in key order has its key
 
 /// A sorted item: key length, value length (1 byte each below 128, else 2 with the top bit of the
 /// first set, big-endian), key, value.
 inline constexpr std::uint16_t kOutOfLine = 0x7FFF;
 
-/// Stands for a value that lies in a buffer of its own.
+/// References a value that lies in a buffer of its own.
 struct ValueRef {
   std::uint64_t ref;
   std::uint64_t bytes;
 };
 static_assert(sizeof(ValueRef) == 16 && std::has_unique_object_representations_v<ValueRef>);
 
-/// Before the bytes of an out-of-line value.
+/// Precedes the bytes of an out-of-line value.
 struct ValueHeader {
   std::uint32_t map_id;
   std::uint32_t generation;
@@ -181,7 +181,7 @@ struct ValueHeader {
 };
 static_assert(sizeof(ValueHeader) == 32 && std::has_unique_object_representations_v<ValueHeader>);
 
-/// 16 children of an interior node: the segment that a walker reads. Unused heads are all ones.
+/// 16 children of an interior node, the unit that a walker reads. Unused key prefixes are all ones.
 inline constexpr std::uint32_t kGroupChildren = 16;
 struct ChildGroup {
   std::uint32_t key_prefixes[kGroupChildren];

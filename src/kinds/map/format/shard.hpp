@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shard map: how a map that is split by key range lies over several nodes. Each node keeps it
-// beside its shard, and clients route by it (docs/formats/shards.md).
+// The shard map: how a map split by key range is distributed over nodes. Each node stores it beside
+// its shard, and clients route by it (docs/formats/shards.md).
 //
-// Shard i has the keys from its border up to the border of shard i + 1; the first border is empty,
-// below all keys, and the last shard has no end.
+// Shard i has the keys from its border up to the border of shard i + 1. The first border is empty,
+// below all keys; the last shard is unbounded above.
 #pragma once
 
 #include <algorithm>
@@ -21,16 +21,16 @@ namespace espalier::wire {
 
 inline constexpr std::uint32_t kShardsMax = 64;
 inline constexpr std::uint32_t kShardAddressBytesMax = 255;
-inline constexpr std::uint32_t kShardMapVersion = 1;  // borders stay where they are
+inline constexpr std::uint32_t kShardMapVersion = 1;  // borders are fixed
 
 ///   0     8         12    14       16
 ///   +-----+---------+-----+--------+--------------------------------------------
 ///   | uid | version | own | shards | of each: border bytes, address bytes, both
 ///   +-----+---------+-----+--------+--------------------------------------------
 struct ShardMapHeader {
-  std::uint64_t uid;      // random, of the whole; another one is another map
+  std::uint64_t uid;      // random, identifies the whole map
   std::uint32_t version;  // kShardMapVersion
-  std::uint16_t own;      // which shard the node has that answers
+  std::uint16_t own;      // the shard of the node that answers
   std::uint16_t shards;   // 1 to kShardsMax
 };
 static_assert(sizeof(ShardMapHeader) == 16);
@@ -47,16 +47,16 @@ static_assert(sizeof(ShardHead) == 4 && std::has_unique_object_representations_v
 /// What is wrong with bytes that should be a shard map.
 enum class ShardFault : std::uint8_t {
   invalid = 0,
-  too_short = 1,        // they end within a field
-  too_long = 2,         // something follows
-  unknown_version = 3,  // of a later program
+  too_short = 1,        // the bytes end within a field
+  too_long = 2,         // bytes follow the last shard
+  unknown_version = 3,  // written by a later version
   bad_count = 4,        // no shard, or more than kShardsMax
-  bad_own = 5,          // the node's own shard is none of them
+  bad_own = 5,          // the own shard's index is out of range
   first_border = 6,     // the first border is not empty
-  border_order = 7,     // a border is not above the one before
-  border_too_long = 8,  // longer than the map's keys may be
+  border_order = 7,     // a border is not above its predecessor
+  border_too_long = 8,  // longer than the map's limit on keys
   bad_address = 9,      // empty, too long, or with a byte that is not printable
-  address_twice = 10,   // two shards of one map cannot lie under one name
+  address_twice = 10,   // two shards have the same address
 };
 
 [[nodiscard]] constexpr std::string_view text_of(ShardFault fault) {
@@ -76,7 +76,7 @@ enum class ShardFault : std::uint8_t {
   return "";
 }
 
-/// The keys from `low` up to `high`; an empty `high` is above all keys.
+/// The keys in [low, high); an empty `high` is above all keys.
 struct KeyBounds {
   std::string_view low{};
   std::string_view high{};
@@ -84,7 +84,7 @@ struct KeyBounds {
   [[nodiscard]] bool has(std::string_view key) const {
     return key >= low && (high.empty() || key < high);
   }
-  /// Whether all of [low, high) lies here; empty bounds are below and above all keys.
+  /// Whether [low, high) lies within; empty bounds are below and above all keys.
   [[nodiscard]] bool has_range(std::string_view range_low, std::string_view range_high) const {
     return range_low >= low && (high.empty() || (!range_high.empty() && range_high <= high));
   }
@@ -96,34 +96,34 @@ struct Shard {
   friend bool operator==(const Shard&, const Shard&) = default;
 };
 
-/// A shard map that was checked.
+/// A validated shard map.
 struct ShardMap {
   std::uint64_t uid = 0;
   std::uint32_t own = 0;
   std::vector<Shard> shards;
 
   [[nodiscard]] std::size_t size() const { return shards.size(); }
-  /// Which shard has this key. Cost: a binary search.
+  /// The shard that has this key. Cost: a binary search.
   [[nodiscard]] std::size_t shard_of(std::string_view key) const {
     const auto above = std::ranges::upper_bound(
         shards, key, {}, [](const Shard& shard) { return std::string_view(shard.low); });
     return static_cast<std::size_t>(above - shards.begin()) - 1;  // the first border is below all
   }
-  /// Which shard has the largest keys below this one; all keys are below an empty one.
+  /// The shard that has the largest keys below `high`; an empty `high` is above all keys.
   [[nodiscard]] std::size_t last_below(std::string_view high) const {
     if (high.empty()) return shards.size() - 1;
     const auto from = std::ranges::lower_bound(
         shards, high, {}, [](const Shard& shard) { return std::string_view(shard.low); });
     return static_cast<std::size_t>(from - shards.begin()) - 1;
   }
-  /// Below which key a shard ends; empty: nowhere.
+  /// The key below which a shard ends; empty: unbounded.
   [[nodiscard]] std::string_view high(std::size_t shard) const {
     return shard + 1 < shards.size() ? std::string_view(shards[shard + 1].low) : std::string_view();
   }
   [[nodiscard]] KeyBounds bounds(std::size_t shard) const {
     return {shards[shard].low, high(shard)};
   }
-  /// Whether both describe one map over the same nodes, whoever tells it.
+  /// Whether both describe one map over the same nodes; `own` may differ.
   [[nodiscard]] bool same(const ShardMap& other) const {
     return uid == other.uid && shards == other.shards;
   }
@@ -146,7 +146,7 @@ template <class T>
 
 }  // namespace detail
 
-/// What is wrong with a map; invalid: nothing.
+/// The first fault of a map; invalid: none.
 [[nodiscard]] inline ShardFault fault_of(const ShardMap& map, std::uint32_t key_bytes_max) {
   const std::span<const Shard> shards(map.shards);
   if (shards.empty() || shards.size() > kShardsMax) return ShardFault::bad_count;
@@ -163,7 +163,7 @@ template <class T>
   return ShardFault::invalid;
 }
 
-/// Reads what another process says is a shard map: believes nothing, takes each field once.
+/// Parses a shard map from untrusted bytes. Reads each field once.
 [[nodiscard]] inline std::expected<ShardMap, ShardFault> read_shard_map(
     std::string_view bytes, std::uint32_t key_bytes_max) {
   const auto fail = [](ShardFault fault) { return std::unexpected(fault); };
@@ -192,7 +192,7 @@ template <class T>
   return map;
 }
 
-/// Its bytes. Requires: it has no fault.
+/// Encodes a shard map. Requires: it has no fault.
 [[nodiscard]] inline std::string bytes_of(const ShardMap& map) {
   std::string bytes;
   const auto add = [&bytes](const auto& part) {
@@ -209,7 +209,7 @@ template <class T>
   return bytes;
 }
 
-/// The most bytes that one may have.
+/// Upper bound on the encoded size.
 inline constexpr std::uint32_t kShardMapBytesMax =
     sizeof(ShardMapHeader) +
     kShardsMax * (sizeof(ShardHead) + std::uint32_t{65535} + kShardAddressBytesMax);

@@ -129,7 +129,7 @@ TEST(ShardFormat, SixtyFourShardsAreTheMost) {
   EXPECT_EQ(fault_in(bytes_of(map)), ShardFault::bad_count);
 }
 
-// Whatever is believed is a map by which every key has exactly one shard.
+// Arbitrary bytes parse as a map in which every key has exactly one shard, or are rejected.
 TEST(ShardFormat, BytesOfAStrangerAreAGoodMapOrNone) {
   const std::uint64_t seed = base::seed_from_environment(7);
   SCOPED_TRACE("seed " + std::to_string(seed));

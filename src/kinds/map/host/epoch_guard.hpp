@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The guard of walks beside the memory: when the reads of one core began, that is their epoch and
-// their read version.
+// The ReadGuard of walks beside the memory: the epoch and the read version of one core's walks.
 #pragma once
 
 #include <cstdint>
@@ -12,22 +11,22 @@
 
 namespace espalier::tree {
 
-/// When reads began, for many walks on one core (DESIGN §2.1 rules 2 and 4).
+/// The epoch and read version shared by many walks on one core (DESIGN §2.1 rules 2 and 4).
 ///
-/// Walks are picked up in ticks of some requests. All walks of a tick share one exposed epoch; at
-/// most two ticks are in flight, and the older one's epoch is what the core exposes. The epoch is
+/// Walks begin in ticks of a bounded number of requests. All walks of a tick share one exposed
+/// epoch; at most two ticks are in flight, and the core exposes the older one's epoch. The epoch is
 /// exposed before the read version is loaded, and a read version is never older than the submission
-/// of the request that uses it.
+/// of a request that uses it.
 class EpochGuard {
  public:
   EpochGuard(base::EpochSlot& slot, const memory::VersionClock& clock)
       : slot_(&slot), clock_(&clock) {}
 
-  /// New requests have arrived: what was read before them is too old for them.
+  /// New requests have arrived: the current read version is too old for them.
   void stale() { stale_ = true; }
 
-  /// Begins a walk, or a group of walks that end together, which may read as of version().
-  /// Returns the tick for end().
+  /// Begins a walk, or a group of walks that end together, which may read at version(). Returns the
+  /// tick for end().
   [[nodiscard]] std::uint32_t begin() {
     if (stale_ || picked_ >= kTickRequests) refresh();
     ++picked_;
@@ -51,13 +50,13 @@ class EpochGuard {
     }
   }
   [[nodiscard]] std::uint64_t version() const { return version_; }
-  /// Nothing is in flight any more.
+  /// Nothing is in flight: exposes no epoch.
   void idle() {
     slot_->exit();
     stale_ = true;
     ticks_[0] = ticks_[1] = {};
   }
-  /// Whether no walk, and no group of walks, has begun that has not ended.
+  /// Whether no walk, and no group of walks, is in flight.
   [[nodiscard]] bool nothing_in_flight() const {
     return ticks_[0].in_flight == 0 && ticks_[1].in_flight == 0;
   }

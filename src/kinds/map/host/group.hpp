@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests in groups: the hand-staged form of the walk for what is read in place.
+// Group prefetching: requests in groups, the hand-staged form of the walk for local memory.
 //
-// A request that goes forward needs no coroutine where its bytes are this process's memory. Here a
-// group of requests takes the stages of a walk together, each stage prefetching for the next:
+// A request in forward direction needs no coroutine if its bytes are in this process's memory. A
+// group of requests executes the stages of a walk together, each stage prefetching for the next:
 //
-//   descend   from the root to the name of the leaf, level by level
-//   arrive    read the leaf's name, ask for its head
-//   look      may it answer? choose the chunk, ask for it (and for what of the log is read)
-//   answer    get, write, or take items; a scan goes on to the next leaf and arrives again
+//   descend   from the root to the leaf's page-table entry, level by level
+//   arrive    reads the entry, prefetches the leaf's head
+//   look      checks that the leaf may answer, chooses the chunk, prefetches it and part of the log
+//   answer    gets, writes, or takes items; a scan continues at the next leaf and arrives again
 //
-// Where a leaf's fences tie with the key, as with keys that begin alike, they are asked where the
-// answer needs them. A key that is found there is proof of itself, for a leaf has no keys outside
-// its fences; a write asks them under the lock; a scan before it takes items, for which they were
-// asked for with these. A get that finds no such key arrives again, and asks them then.
+// If a leaf's fences tie with the key, as with keys that share a prefix, they are compared only
+// when needed. A key found in the leaf needs no proof, since a leaf has no keys outside its fences.
+// A write compares the fences under the lock. A scan compares them before it takes items, for which
+// they were prefetched along. A get that finds no such key arrives again, and then compares them.
 //
-// That takes a fraction of the instructions of lanes, the more so as the stages are compiled once
-// for each instruction set with its kernels in line (DESIGN idea 2; figures: docs/benchmarks.md).
-// Whatever is unusual on the way (a node that is too new, a leaf of other keys) goes through
-// walk_to_leaf, one request at a time. What does not go forward, waits long, or needs memory goes
-// to a lane. All forms decide by the same functions and pass the same tests.
+// This takes a fraction of the instructions of lanes, particularly as the stages are compiled for
+// each instruction set with its kernels inlined (DESIGN idea 2; measurements: docs/benchmarks.md).
+// Rare cases on the way (a node that is too new, a leaf of other keys) are handled by walk_to_leaf,
+// one request at a time. Requests that go backward, wait long, or need memory go to a lane. All
+// forms share the deciding functions and pass the same tests.
 #pragma once
 
 #include "base/prefetch.hpp"
@@ -27,7 +27,7 @@
 
 namespace espalier::tree {
 
-// --- in and out of groups ------------------------------------------------------------------------
+// --- group membership ----------------------------------------------------------------------------
 
 template <Access A>
 inline bool HostExecutor<A>::group_is_next() {
@@ -35,8 +35,8 @@ inline bool HostExecutor<A>::group_is_next() {
          may_wait();
 }
 
-// Takes requests until the group is full, or so many wait for lanes that more may not. Before that
-// what waits for a lane keeps none back that needs none.
+// Takes requests until the group is full, or the limit on requests waiting for lanes is reached.
+// Until then, requests that wait for a lane do not delay those that need none.
 template <Access A>
 void HostExecutor<A>::fill(Group& group) {
   while (group.count < group.slots.size() && group_is_next()) {
@@ -68,7 +68,7 @@ inline void HostExecutor<A>::begin(Group& group) {
   }
 }
 
-// Makes the request a slot's, if it is one for groups.
+// Assigns the request to the slot, if it is one for groups.
 template <Access A>
 inline bool HostExecutor<A>::join(GroupSlot& slot, const Request& request, Handler& handler) {
   const std::size_t key_bytes = request.key.size();
@@ -120,7 +120,7 @@ void HostExecutor<A>::run(const WalkRequest& request) {
   }
 }
 
-// Says whose answer it is, and whether it is one.
+// Fills in the answer's request fields and its status.
 template <Access A>
 inline void HostExecutor<A>::sign(Completion& answer, const Request& request) {
   answer.tag = request.tag;
@@ -138,14 +138,14 @@ inline void HostExecutor<A>::complete(GroupSlot& slot, Completion& answer) {
   answering_ = 0;
 }
 
-// The lane walks anew.
+// Passes the request to a lane, which walks from the start.
 template <Access A>
 void HostExecutor<A>::hand_to_lane(GroupSlot& slot) {
   --queued_;
   lanes_.take_over({slot.request, slot.handler, nullptr, {}, {}});
 }
 
-// Gives the answers of writes that are released by now; false if there was none (rules 6 and 7).
+// Completes writes whose versions are released; false if there was none (rules 6 and 7).
 template <Access A>
 bool HostExecutor<A>::answer_released_writes() {
   const std::uint64_t released = map_.clock.released_now();
@@ -163,9 +163,9 @@ bool HostExecutor<A>::answer_released_writes() {
   return waiting_.size() != before;
 }
 
-// --- the stages ----------------------------------------------------------------------------------
+// --- stages --------------------------------------------------------------------------------------
 
-// One group computes while the other one's bytes are on their way.
+// One group computes while the other's prefetches are in flight.
 template <Access A>
 template <class Kit>
 inline void HostExecutor<A>::step() {
@@ -180,7 +180,7 @@ inline void HostExecutor<A>::step() {
   for (GroupSlot& slot : behind.in_use()) {
     if (slot.goal == Goal::forward && slot.entry != 0) want_neighbour(slot);
   }
-  while (answer_group(behind.in_use())) {  // scans that go on to the next leaf
+  while (answer_group(behind.in_use())) {  // scans that continue at the next leaf
     for (GroupSlot& slot : behind.in_use()) {
       if (slot.arriving) arrive_at_leaf(slot);
     }
@@ -192,7 +192,7 @@ inline void HostExecutor<A>::step() {
   end(behind);
 }
 
-// Answers what has arrived; whether something is left to arrive.
+// Answers the slots that have arrived; returns whether some must arrive again.
 template <Access A>
 inline bool HostExecutor<A>::answer_group(std::span<GroupSlot> slots) {
   bool more = false;
@@ -221,8 +221,8 @@ void HostExecutor<A>::end(Group& group) {
   wrote_ = false;
 }
 
-// Each level in two steps, for the group of separators is chosen by the node's head; then the
-// child's name is on its way, and the child's head.
+// Two steps per level: the node's head selects the group of separators, which selects the child;
+// then the child's page-table entry is prefetched, and the child's head.
 template <Access A>
 template <class Kit>
 inline void HostExecutor<A>::descend(std::span<GroupSlot> slots, bool hinted) {
@@ -242,7 +242,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots, bool hinted) {
   }
   if (hinted) [[unlikely]]
     level = enter_by_hints(slots, level);
-  const bool alone = lanes_.lanes() == 1;  // nothing else to do while bytes are on their way
+  const bool alone = lanes_.lanes() == 1;  // no other work while prefetches are in flight
   for (; level != 0; --level) {
     for (GroupSlot& slot : slots) {
       if (slot.arriving || slot.level < level) continue;
@@ -259,7 +259,7 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots, bool hinted) {
       __builtin_prefetch(group + 64);
       if (level == 1 && alone && guess_.is_worth(map_.leaves.load(std::memory_order_relaxed))) {
         guess_.prepare(slot.lid, slot.choice.first);
-        slot.guess.place = 0;  // to be made
+        slot.guess.place = 0;  // to be guessed
       }
     }
     for (GroupSlot& slot : slots) {
@@ -292,9 +292,9 @@ inline void HostExecutor<A>::descend(std::span<GroupSlot> slots, bool hinted) {
   for (GroupSlot& slot : slots) slot.arriving = true;
 }
 
-// Requests with hints begin at the nodes that these lead to, the others at the root. Each is a step
-// of its own: the node's header, the word of the page table. What a hint leads to is asked like any
-// node whether it may answer. Returns the highest level at which one begins; 0: all are at leaves.
+// Requests with hints begin at the hinted nodes, the others at the root, in separate steps: the
+// node's header, then the page-table entry. A hinted node is checked like any other for whether it
+// may answer. Returns the highest level at which a request begins; 0: all at leaves.
 template <Access A>
 std::uint32_t HostExecutor<A>::enter_by_hints(std::span<GroupSlot> slots, std::uint32_t top) {
   for (GroupSlot& slot : slots) {
@@ -315,7 +315,7 @@ std::uint32_t HostExecutor<A>::enter_by_hints(std::span<GroupSlot> slots, std::u
   return highest;
 }
 
-// Where the node is as high as the root, that is as good.
+// If the node is as high as the root, the request enters at the root.
 template <Access A>
 inline void HostExecutor<A>::enter(GroupSlot& slot, wire::Ref ref, std::uint32_t top) {
   const NodeView node(map_.at(ref.offset()), map_.geometry);
@@ -334,7 +334,7 @@ inline void HostExecutor<A>::want_group_heads(wire::Ref node) const {
   __builtin_prefetch(at + map_.geometry.group_key_prefixes_begin + 64);
 }
 
-// The rest of the way down, one request at a time.
+// Continues the descent one request at a time.
 template <Access A>
 void HostExecutor<A>::go_alone(GroupSlot& slot) {
   find_anew(slot);
@@ -355,8 +355,8 @@ void HostExecutor<A>::note_choice(const Cursor& cursor, wire::Ref chosen) {
   wrong_choices_ += wrong ? 1 : 0;
 }
 
-// Whether the leaf covers the scan's key, where its fences were not asked before; else the scan
-// arrives anew, at another one.
+// Whether the leaf covers the scan's key, if its fences were not compared before; else the scan
+// arrives again, at another leaf.
 template <Access A>
 inline bool HostExecutor<A>::is_proven(GroupSlot& slot) {
   if (!std::exchange(slot.unproven, false)) [[likely]]
@@ -411,7 +411,7 @@ inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
     end = slot.asked = scan_end(slot, leaf, Kit{});
   }
   base::prefetch(at + slot.probe.begin, at + end);
-  // The answer names its request, and who asked may keep what he needs then close behind it.
+  // The completion reads the request, and callers often keep their state directly behind it.
   base::prefetch_line(slot.request);
   base::prefetch_line(reinterpret_cast<const std::byte*>(slot.request) + base::kLineBytes);
   if (slot.goal == Goal::forward) {
@@ -419,7 +419,7 @@ inline void HostExecutor<A>::look_at_leaf(GroupSlot& slot) {
   }
   want_log_match(leaf, slot.probe);
   if (slot.goal != Goal::write) return;
-  if (finds_log_full(slot, leaf, head.lock)) {  // then it is merged
+  if (finds_log_full(slot, leaf, head.lock)) {  // it will be merged
     want_log(leaf, head);
   } else {
     want_log_end(leaf, head);
@@ -449,7 +449,7 @@ inline void HostExecutor<A>::answer_point(GroupSlot& slot) {
   complete(slot, answer);
 }
 
-// Asks for a value out of line: its first lines, for a processor brings what follows by itself.
+// Prefetches the first lines of an out-of-line value; the hardware prefetcher fetches the rest.
 template <Access A>
 inline void HostExecutor<A>::want_value(std::string_view value) const {
   constexpr std::size_t kAhead = 512;
@@ -457,7 +457,7 @@ inline void HostExecutor<A>::want_value(std::string_view value) const {
   base::prefetch(begin, begin + std::min(value.size(), kAhead));
 }
 
-// Gives the answers of gets whose values have been asked for.
+// Completes gets whose values were prefetched.
 template <Access A>
 void HostExecutor<A>::answer_values(std::span<GroupSlot> slots) {
   values_wanted_ = false;
@@ -472,7 +472,7 @@ void HostExecutor<A>::answer_values(std::span<GroupSlot> slots) {
   }
 }
 
-// --- compiled for each instruction set -----------------------------------------------------------
+// --- instances per instruction set ---------------------------------------------------------------
 
 #if defined(ESPALIER_HAVE_X86_KITS)
 template <Access A>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans in groups: what the stages of group.hpp do for them.
+// Scans in groups: their part of the stages of group.hpp.
 #pragma once
 
 #include "kinds/map/host/host_executor_impl.hpp"
 
 namespace espalier::tree {
 
-// --- asking for what they will read --------------------------------------------------------------
+// --- prefetches ----------------------------------------------------------------------------------
 
-// The leaf that a scan may go on to soon.
+// Prefetches the leaf at which a scan may soon continue.
 template <Access A>
 inline void HostExecutor<A>::want_neighbour(const GroupSlot& slot) const {
   const wire::Ref right = map_.ref_at(slot.entry);
@@ -16,8 +16,8 @@ inline void HostExecutor<A>::want_neighbour(const GroupSlot& slot) const {
   ScanAhead::want_next_leaf(map_.at(right.offset()), map_.geometry);
 }
 
-// Up to where to ask for a scan's items before it begins to take them. Where it will go on to the
-// next leaf, about, that one's name is on its way too.
+// The offset up to which to prefetch before a scan takes items. If the scan will probably continue
+// at the next leaf, also prefetches that leaf's page-table entry.
 template <Access A>
 template <class Kit>
 inline std::uint32_t HostExecutor<A>::scan_end(GroupSlot& slot, const NodeView& leaf,
@@ -41,7 +41,7 @@ inline std::uint32_t HostExecutor<A>::scan_end(GroupSlot& slot, const NodeView& 
                   slot.probe.begin + chunk + static_cast<std::uint32_t>(std::min(wanted, kAhead)));
 }
 
-// Whether a scan's high bound lies in this leaf; group_high_ is the bound then.
+// Whether a scan's high bound lies in this leaf; group_high_ is then the bound.
 template <Access A>
 inline bool HostExecutor<A>::bound_scan(const Request& request, const NodeView& leaf) {
   if (request.high.empty() || request.op == Op::floor) return false;
@@ -50,7 +50,7 @@ inline bool HostExecutor<A>::bound_scan(const Request& request, const NodeView& 
   return leaf.covers(group_high_);
 }
 
-// Where the next scan of the group begins.
+// The begin of the group's next scan.
 template <Access A>
 inline ScanAhead::Part HostExecutor<A>::begin_of(std::span<const GroupSlot> slots) const {
   if (slots.empty() || !slots.front().arriving || slots.front().goal != Goal::forward) return {};
@@ -75,7 +75,8 @@ inline bool HostExecutor<A>::join_scan(GroupSlot& slot, const Request& request) 
   return true;
 }
 
-// The items of one leaf after the other. What is not near yet arrives again, while others go on.
+// Delivers the items leaf by leaf. A leaf that is not prefetched yet arrives again, while others
+// proceed.
 template <Access A>
 void HostExecutor<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after) {
   const Request& request = *slot.request;
@@ -83,7 +84,7 @@ void HostExecutor<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after)
   for (;;) {
     const NodeView leaf(map_.at(slot.ref.offset()), map_.geometry);
     if (slot.first_leaf && !has_high && answer_few(slot, leaf)) return;
-    const bool bounded = bound_scan(request, leaf);  // the scan ends in this leaf
+    const bool bounded = bound_scan(request, leaf);  // whether the scan ends in this leaf
     if (!begin_scan(slot, leaf, bounded)) return hand_to_lane(slot);
     if (request.op == Op::floor) return answer_floor(slot);
     ahead_.enter(map_, leaf, group_scan_.offset(), slot.remaining, bounded, after);
@@ -104,8 +105,8 @@ void HostExecutor<A>::answer_scan(GroupSlot& slot, const ScanAhead::Part& after)
   }
 }
 
-// Prepares the items of a leaf; false if the scan is one for a lane, as it turns out: its floor is
-// in another leaf, or it may be long and has no limit.
+// Prepares the items of a leaf; false if the scan needs a lane after all: its floor is in another
+// leaf, or it may be long and has no limit.
 template <Access A>
 inline bool HostExecutor<A>::begin_scan(GroupSlot& slot, const NodeView& leaf, bool bounded) {
   const SearchKey* high = bounded ? &group_high_ : nullptr;
@@ -116,7 +117,7 @@ inline bool HostExecutor<A>::begin_scan(GroupSlot& slot, const NodeView& leaf, b
       return group_scan_.begin_at_floor(leaf, slot.read_version, map_.kit, slot.key, high);
     }
   }
-  // Without versions the next leaf may begin below the cursor: it need not be of the same moment.
+  // Without versions the next leaf may overlap the cursor: it may be of another moment.
   const bool from_key = slot.first_leaf || !map_.versions;
   group_scan_.begin(leaf, slot.read_version, map_.kit, from_key ? &slot.key : nullptr, high);
   return true;
@@ -137,7 +138,7 @@ void HostExecutor<A>::answer_floor(GroupSlot& slot) {
   complete(slot, answer);
 }
 
-// Of the items whose values are out of line, as the bits say.
+// Resolves the out-of-line values among the items, as given by the bits.
 template <Access A>
 inline void HostExecutor<A>::values_at_hand(Item* items, std::uint64_t out_of_line) const {
   for (; out_of_line != 0; out_of_line &= out_of_line - 1) {
@@ -155,7 +156,7 @@ inline void HostExecutor<A>::complete_scan(GroupSlot& slot) {
   complete(slot, answer);
 }
 
-// A scan that ends in this leaf, among items that the log does not touch.
+// Answers a scan that ends in this leaf, among items that the log does not touch.
 template <Access A>
 inline bool HostExecutor<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
   if (slot.request->op != Op::scan || slot.remaining > LeafScan::kFew) return false;
@@ -168,7 +169,7 @@ inline bool HostExecutor<A>::answer_few(GroupSlot& slot, const NodeView& leaf) {
   return true;
 }
 
-// Hands over what is left of the leaf; true if the scan is over.
+// Delivers the rest of the leaf; true if the scan is over.
 template <Access A>
 inline bool HostExecutor<A>::take_items(GroupSlot& slot) {
   Item* const items = group_items_;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes in groups: what the stages of group.hpp do for them. Each is done by itself, with a
-// version of its own, when all that it looks at has been asked for.
+// Writes in groups: their part of the stages of group.hpp. Each write is performed singly, with a
+// version of its own, once all that it reads was prefetched.
 #pragma once
 
 #include "kinds/map/host/host_executor_impl.hpp"
 
 namespace espalier::tree {
 
-/// Bytes of log that this write will take.
+/// Log bytes that this write needs.
 inline std::uint32_t log_bytes(const Request& request, const Geometry& g) {
   const bool out_of_line = request.value.size() > g.inline_value_bytes_max;
   return log_bytes(request.op, request.key.size(),
                    out_of_line ? sizeof(wire::ValueRef) : request.value.size());
 }
 
-/// Whether the slot's write will find no room in the log, as things are.
+/// Whether the log currently has no room for the slot's write.
 inline bool finds_log_full(const GroupSlot& slot, const NodeView& leaf, wire::LockWord lock) {
   return !log_has_room(leaf, lock, 1, log_bytes(*slot.request, leaf.geometry()));
 }
@@ -24,7 +24,7 @@ inline bool HostExecutor<A>::goes_out_of_line(const Request& request) const {
   return request.op != Op::erase && request.value.size() > map_.geometry.inline_value_bytes_max;
 }
 
-// Stores a long value, once. False: there is no memory for it. Requires: no lock is held.
+// Stores a long value, once. False: out of memory. Requires: no lock is held.
 template <Access A>
 inline bool HostExecutor<A>::store_long_value(GroupSlot& slot) {
   if (slot.value.ref != 0 || !goes_out_of_line(*slot.request)) [[likely]]
@@ -34,7 +34,7 @@ inline bool HostExecutor<A>::store_long_value(GroupSlot& slot) {
   return value.has_value();
 }
 
-// What is to be written. Requires: a long value is stored.
+// The write to be performed. Requires: a long value is stored.
 template <Access A>
 inline WriteIntent HostExecutor<A>::intent_of(const GroupSlot& slot) const {
   WriteIntent intent;
@@ -54,7 +54,7 @@ void HostExecutor<A>::answer_write(GroupSlot& slot) {
   if (store_long_value(slot)) {
     const WriteIntent intent = intent_of(slot);
     outcome = write_in(context_, map_, slot.ref, intent, slot.probed ? &slot.probe : nullptr);
-    // Often an earlier write of the group split this leaf. To try again here keeps the group's
+    // Often an earlier write of the group has split this leaf. Retrying here keeps the group's
     // order, by which ascending keys are recognised.
     for (int attempt = 0; attempt < 4 && outcome.status == WriteStatus::moved; ++attempt) {
       find_anew(slot);
@@ -85,7 +85,7 @@ inline void HostExecutor<A>::end_write(GroupSlot& slot, const WriteOutcome& outc
   waiting_.push_back({answer, slot.handler, wait_for});
 }
 
-// --- one after the other -------------------------------------------------------------------------
+// --- ascending writes ----------------------------------------------------------------------------
 
 template <Access A>
 inline void HostExecutor<A>::note_leaf(const GroupSlot& slot) {
@@ -94,7 +94,7 @@ inline void HostExecutor<A>::note_leaf(const GroupSlot& slot) {
   finger_.leaf = leaf;
 }
 
-// Whether the slot's write belongs to the finger's leaf; it has arrived there then.
+// Whether the slot's write belongs to the finger's leaf; if so, the slot has arrived there.
 template <Access A>
 inline bool HostExecutor<A>::is_at_finger(GroupSlot& slot) const {
   if (slot.goal != Goal::write || finger_.writes < Finger::kWritesMin) return false;
@@ -111,7 +111,7 @@ inline bool HostExecutor<A>::is_at_finger(GroupSlot& slot) const {
   return true;
 }
 
-// A write for which its caller waits, without a way down. False: it has to go the whole way.
+// Performs a write for which its caller waits, without a descent. False: it needs the descent.
 template <Access A>
 bool HostExecutor<A>::write_at_finger(Group& group) noexcept {
   GroupSlot& slot = group.slots.front();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The access of walks beside the memory: bytes are cache lines that are being prefetched.
+// The Access of walks beside the memory: requests prefetch cache lines.
 #pragma once
 
 #include <cstddef>
@@ -11,15 +11,15 @@
 
 namespace espalier::tree {
 
-/// Bytes in this process's memory, read in place. Under an exposed epoch what a walk may read
-/// cannot be reused, so there is nothing to confirm.
+/// Bytes in this process's memory, read in place. Under an exposed epoch, memory that a walk may
+/// read is not reused, so nothing needs to be confirmed.
 class HostAccess {
  public:
   static constexpr bool kInPlace = true;
 
-  /// With `interleave` a walk lets others run while its cache lines are on their way.
-  /// Whether that pays for interior nodes too depends on the tree's size: `interleave_warm` is
-  /// looked at each time and must outlive the access.
+  /// With `interleave` a walk yields to others while its cache lines are in flight. Whether that
+  /// pays for interior nodes too depends on the tree's size: `interleave_warm` is read each time
+  /// and must outlive the access.
   HostAccess(const std::byte* base, base::ReadyQueue& queue, bool interleave,
              const bool* interleave_warm)
       : base_(base), queue_(&queue), interleave_(interleave), interleave_warm_(interleave_warm) {}
@@ -40,7 +40,7 @@ class HostAccess {
   }
 
  private:
-  // Whether such bytes can be looked at without letting others run first.
+  // Whether such bytes can be read without yielding first.
   [[nodiscard]] bool near(Warmth warmth) const {
     if (warmth == Warmth::cold) return !interleave_;
     return warmth == Warmth::hot || !*interleave_warm_;
@@ -53,7 +53,8 @@ class HostAccess {
     for (std::uintptr_t line = begin; line < end; line += kLine) {
       __builtin_prefetch(reinterpret_cast<const void*>(line));
     }
-    // To g++ a prefetch is no effect: without this it drops calls of functions that only prefetch.
+    // g++ takes a prefetch for no effect: without this it drops calls of functions that only
+    // prefetch.
     asm volatile("");
   }
 

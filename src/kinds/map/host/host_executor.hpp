@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The host's fast executor: requests of one thread on one map, beside the memory.
+// The host's executor: runs requests of one thread on one map, beside the memory.
 //
-// Most requests take the stages of a walk in groups (group.hpp), and single reads go in one piece
-// (single_read.hpp); both decide by the walk's own functions. What does not go forward, waits long,
-// or needs memory takes a lane of the Walker, which is the walk as everywhere.
+// Most requests run in groups (group.hpp), and single reads in one piece (single_read.hpp); both
+// share the walk's deciding functions. Requests that go backward, wait long, or need memory take a
+// lane of the Walker, the general form of the walk.
 //
 // Thread: an executor belongs to one thread at a time.
 #pragma once
@@ -24,57 +24,56 @@ template <Access A>
 class HostExecutor {
  public:
   static_assert(A::kInPlace);
-  /// `make_access` gives each lane its access, from the lane's index and the ready queue.
+  /// `make_access` makes the access of each lane from the lane's index and the ready queue.
   using MakeAccess = typename Walker<HostPlace<A>>::MakeAccess;
-  /// Most requests that go through their stages together; two such groups take turns.
+  /// Requests per group; two groups alternate.
   static constexpr std::uint32_t kGroup = 16;
-  /// So many requests that groups cannot do wait for lanes before groups take no more: as many as
-  /// the clients of a scheduler have in flight.
+  /// Limit on requests waiting for lanes, beyond which groups take no more: as many as the clients
+  /// of a scheduler have in flight.
   static constexpr std::uint32_t kHandedOver = 256;
-  /// Scans of more items take a lane: their bytes stream in by themselves.
+  /// Scans of more items take a lane: hardware prefetch streams their bytes.
   static constexpr std::uint32_t kGroupScanItems = 4096;
   /// Writes of longer values take a lane.
   static constexpr std::size_t kGroupValueBytes = std::size_t{16} << 10;
 
-  /// Errors: std::bad_alloc. Later only submit and run throw it, with nothing queued.
+  /// Errors: std::bad_alloc. Later only submit() and run() throw it, with nothing queued.
   HostExecutor(ThreadContext& context, MapCore& map, std::uint32_t lanes,
                const MakeAccess& make_access);
 
   /// Queues requests; what they point to must live until their completion.
   void submit(std::span<const Request> requests, Handler& handler);
   void submit(const WalkRequest& request);
-  /// The same of one request that may enter at a hint, which may come from anywhere: of a read, for
-  /// a write does not.
+  /// Queues one request with an untrusted hint where a read may enter; writes ignore it.
   void submit(const Request& request, Handler& handler, wire::Ref hint);
   /// Runs one request to its end. Requires: nothing is pending.
   void run(const WalkRequest& request);
   /// Reads one key: fills in `found`, `value`, `version` and `read_version`. What the answer points
-  /// to stays until let_go(). Returns false, and needs no let_go(), if there can be no such key.
+  /// to is valid until let_go(). Returns false, without need of let_go(), if the key is invalid.
   /// Requires: in place; nothing is pending.
   bool read_one(std::string_view key, Completion& answer);
-  /// Reads the first `few` items from `key` on, if one leaf has them all. They, and what they point
-  /// to, stay until let_go(). Returns null, and needs no let_go(), if none has.
+  /// Reads the first `few` items from `key` on, if they lie in one leaf. They, and what they point
+  /// to, are valid until let_go(). Returns null, without need of let_go(), if they do not.
   /// Requires: in place; nothing is pending; few <= LeafScan::kFew.
   const Item* scan_few(std::string_view key, std::uint32_t few);
   void let_go() { guard_.idle(); }
-  /// Runs until something has completed, nothing is left, or all walks stand still (as only those
-  /// of an access for tests do). Returns how many are left.
+  /// Runs until a request completes, nothing is pending, or no walk can proceed (only with an
+  /// access for tests). Returns the number of pending requests.
   std::size_t poll();
-  /// One turn of what is in flight: never waits for anything. Returns how many are left.
+  /// Runs one turn of what is in flight, without waiting. Returns the number of pending requests.
   std::size_t advance();
-  /// Runs until nothing is left.
+  /// Runs until nothing is pending.
   void drain();
   [[nodiscard]] std::size_t pending() const { return queued_ + lanes_.pending(); }
-  /// As HostPlaceBase says.
+  /// As in HostPlaceBase.
   void answer_before_release() { place_.answer_before_release(); }
   [[nodiscard]] std::uint64_t take_unreleased() { return place_.take_unreleased(); }
-  /// The leaf whose answer the handler is being given; 0: none, or one that is not known here.
+  /// The leaf of the answer being completed; 0: none, or not known here.
   [[nodiscard]] wire::Lid answering() const { return answering_; }
-  /// How often a request that goes forward was led to a node of other keys.
+  /// How often a forward request was led to a node of other keys.
   [[nodiscard]] std::uint64_t wrong_choices() const { return wrong_choices_; }
 
  private:
-  /// Of a write that is not released yet.
+  /// The answer of a write that is not released yet.
   struct WaitingAnswer {
     Completion answer;
     Handler* handler;
@@ -92,7 +91,7 @@ class HostExecutor {
                                    const NodeHead& head, wire::Ref ref) const {
     return tree::leads_by_head(map_, cursor.key, as_of(map_, cursor), node, head, ref);
   }
-  /// The rest of the way down, one request at a time.
+  /// Continues a descent, one request at a time.
   [[nodiscard, gnu::noinline]] wire::Ref walk_to_leaf(Cursor& cursor, wire::Ref ref) const {
     return find_leaf(map_, cursor, ref);
   }
@@ -115,15 +114,15 @@ class HostExecutor {
                                                               std::uint32_t few);
 #endif
 
-  /// The leaf that the last writes went to, one after the other, as those of ascending keys do: the
-  /// next one need not look for it.
+  /// The leaf of the last consecutive writes, as with ascending keys: the next one may skip the
+  /// descent.
   struct Finger {
-    static constexpr std::uint32_t kWritesMin = 4;  // before it is asked
+    static constexpr std::uint32_t kWritesMin = 4;  // consecutive writes before the finger is used
     wire::Lid leaf = 0;
     std::uint32_t writes = 0;
   };
 
-  /// Room for answers of writes that may all have to wait for a release; else nothing begins.
+  /// Reserves room for answers of writes that may all wait for a release; without it none begins.
   [[nodiscard]] bool may_wait() noexcept {
     return base::try_reserve(waiting_, 2 * groups_[0].slots.size());
   }
@@ -137,7 +136,7 @@ class HostExecutor {
   void want_group_heads(wire::Ref node) const;
   void begin(Group& group);
   [[gnu::noinline]] void end(Group& group);
-  /// A handler that throws ends the process here, as in a lane.
+  /// noexcept: a handler that throws ends the process, as in a lane.
   void step_group() noexcept;
 #if defined(ESPALIER_HAVE_X86_KITS)
   [[gnu::flatten]] ESPALIER_TARGET_AVX512 void step_avx512();
@@ -188,27 +187,27 @@ class HostExecutor {
   HostPlace<A> place_;
   EpochGuard& guard_;
   Walker<HostPlace<A>> lanes_;
-  // By turns, one is filled and descends while the leaves of the other are on their way.
+  // Alternating: one is filled and descends while the leaves of the other are being prefetched.
   Group groups_[2];
   std::uint32_t turn_ = 0;
   LeafScan group_scan_;
   SearchKey group_high_;
   Item group_items_[ScanAhead::kStepItems];
-  ScanAhead ahead_;  // of the scan in hand
+  ScanAhead ahead_;  // of the current scan
   Finger finger_;
-  bool wrote_ = false;          // the group in hand wrote something
-  bool values_wanted_ = false;  // gets of the group in hand wait for values out of line
+  bool wrote_ = false;          // the current group wrote something
+  bool values_wanted_ = false;  // gets of the current group wait for out-of-line values
   std::vector<WaitingAnswer> waiting_;
-  Cursor alone_;     // of single reads
+  Cursor alone_;     // cursor of single reads
   LeafGuess guess_;  // used with one request in flight
   RequestQueue batches_;
-  std::size_t queued_ = 0;       // not answered, and in no lane
-  std::uint64_t completed_ = 0;  // but for lanes
+  std::size_t queued_ = 0;       // not answered, and not in a lane
+  std::uint64_t completed_ = 0;  // without those of lanes
   std::uint64_t wrong_choices_ = 0;
   wire::Lid answering_ = 0;
 };
 
-/// What executes a thread's requests on one map.
+/// The executor of a thread's requests on one map.
 using MapExecutor = HostExecutor<HostAccess>;
 
 extern template class Walker<HostPlace<HostAccess>>;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The executor's loop. Included where a HostExecutor is instantiated.
+// The executor's loop. Include where a HostExecutor is instantiated.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ HostExecutor<A>::HostExecutor(ThreadContext& context, MapCore& map, std::uint32_
       guard_(place_.guard()),
       lanes_(place_, lanes, make_access) {
   for (Group& group : groups_) group.slots.resize(std::clamp(lanes / 2, 1u, kGroup));
-  lanes_.expect(kHandedOver + 2 * kGroup);  // what groups cannot do
+  lanes_.expect(kHandedOver + 2 * kGroup);  // requests that groups cannot serve
   waiting_.reserve(2 * groups_[0].slots.size());
 }
 
@@ -46,8 +46,8 @@ void HostExecutor<A>::submit(const Request& request, Handler& handler, wire::Ref
   guard_.stale();
 }
 
-// One step of the groups, and one of each busy lane: neither keeps the other waiting. False if
-// nothing could be done.
+// One step of the groups, and one of each busy lane, so that neither delays the other. False if
+// nothing progressed.
 template <Access A>
 inline bool HostExecutor<A>::turn() {
   bool moved = group_has_work();
@@ -57,8 +57,8 @@ inline bool HostExecutor<A>::turn() {
   return moved;
 }
 
-// For other threads to release their versions, or the disk. Where all that is left waits for that,
-// nothing is held: a disk may stall for long.
+// Waits for other threads to release their versions, or for the disk. If all pending requests wait
+// for that, no epoch is held: a disk may stall for long.
 template <Access A>
 void HostExecutor<A>::await_release(std::uint64_t seen) {
   const bool all_wait = !waiting_.empty() && waiting_.size() == pending();
@@ -73,7 +73,7 @@ std::size_t HostExecutor<A>::poll() {
   while (completed() == before && pending() != 0) {
     const std::uint64_t seen = map_.clock.seen_durable();
     if (turn()) continue;
-    if (waiting_.empty()) break;  // all wait for bytes that somebody else must bring
+    if (waiting_.empty()) break;  // all wait for bytes that arrive elsewhere
     await_release(seen);
   }
   if (pending() == 0) guard_.idle();

@@ -56,7 +56,7 @@ class Crowd {
       : executor_(tree.context(), tree.map(), 32, [&tree](std::uint32_t, base::ReadyQueue& queue) {
           return HostAccess(tree.map().base, queue, false, &kNever);
         }) {}
-  /// Asks for all of these at once; returns how many choices of a leaf were wrong.
+  /// Requests all of these together; returns how many choices of a leaf were wrong.
   std::uint64_t ask(Op op, const std::vector<std::string>& keys, Found& found) {
     std::vector<Request> requests;
     for (const std::string& key : keys) requests.push_back(TreeFixture::request(op, key, "v"));
@@ -65,7 +65,7 @@ class Crowd {
     executor_.drain();
     return executor_.wrong_choices() - before;
   }
-  /// The same one after the other, each by a path of its own.
+  /// Requests them sequentially, each by a path of its own.
   std::uint64_t get_each(const std::vector<std::string>& keys, Found& found) {
     const std::uint64_t before = executor_.wrong_choices();
     for (const std::string& key : keys) {

@@ -32,7 +32,7 @@ std::uint64_t HostPlaceBase::entry_of(wire::Ref hint) const {
                                        hint.generation())) {
     return 0;
   }
-  // Of a node that is released at this moment its LID may be another's, whose node is no worse.
+  // If the node is freed concurrently, its LID may be another node's, which is as good a hint.
   const NodeView node = map_.view(hint);
   return node.map_id() == map_.id ? map_.entry_offset(node.lid()) : 0;
 }
@@ -40,7 +40,7 @@ std::uint64_t HostPlaceBase::entry_of(wire::Ref hint) const {
 wire::Ref HostPlaceBase::node_of(wire::Ref hint, std::uint64_t entry) {
   if (planted(Bug::hint_not_checked)) return hint;
   const wire::Ref now = entry != 0 ? map_.ref_at(entry) : wire::Ref{};
-  // A node that was split keeps its place in the table until it is free, and names its successor.
+  // A split node stays in the table until it is free, and names its successor.
   const bool as_it_was = now == hint && map_.view(now).superseded() == wire::kLive;
   ++(!now ? hints_.refused : as_it_was ? hints_.admitted : hints_.moved);
   return now;
@@ -111,7 +111,7 @@ bool HostPlaceBase::make_room(Lane& lane) {
   guard_.idle();
   if (lane.attempts > kAttemptsAtOnce) {
     const std::uint64_t now = base::monotonic_ns();
-    std::this_thread::yield();  // other threads' walks end, too
+    std::this_thread::yield();  // lets other threads' walks end, too
     if (now - lane.fed_ns < kStarvedPaceNs) return false;
     lane.fed_ns = now;
   }

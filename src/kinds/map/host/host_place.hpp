@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The place beside the memory: its walks read in place under an epoch, and may write.
+// The Place beside the memory: its walks read in place under an epoch, and may write.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace espalier::tree {
 /// The version that must be released before a write may be answered (rules 6 and 7).
 [[nodiscard]] std::uint64_t waits_for(const WriteOutcome& outcome);
 
-/// What a write's answer says.
+/// Fills in a write's answer.
 void report(const WriteOutcome& outcome, Completion& answer);
 
 /// One thread's place beside one map.
@@ -36,18 +36,17 @@ class HostPlaceBase {
   [[nodiscard]] ThreadContext& context() { return context_; }
   [[nodiscard]] MapCore& map() { return map_; }
 
-  // Where a hint, which may come from anywhere, leads: to the node that the page table has now for
-  // the node that it names. In two halves, between which others may have their turn; both under the
-  // guard.
-  /// Where the page table names it; 0: it names none of this map, or none any more. The pool's own
-  /// table says whether a node's buffer in use under this generation begins there: what the bytes
-  /// say is not believed before, for they may lie in a client's value.
+  // Resolves an untrusted hint to the current buffer of the node that it names. In two steps,
+  // between which other requests may run; both under the guard.
+  /// Address of the node's page-table entry; 0: the hint names no node of this map, or none any
+  /// more. The pool's own table decides whether a node's buffer in use under this generation begins
+  /// there; the bytes there are not trusted before, since they may lie in a client's value.
   [[nodiscard]] std::uint64_t entry_of(wire::Ref hint) const;
-  /// The node that is there now. Counts what became of the hint, which publish_hints() tells.
-  /// Requires: what entry_of() returned for it.
+  /// The node in that entry. Counts the outcome, for publish_hints().
+  /// Requires: `entry` is the result of entry_of() for the hint.
   [[nodiscard]] wire::Ref node_of(wire::Ref hint, std::uint64_t entry);
   void publish_hints();
-  /// Both at once.
+  /// Both steps.
   [[nodiscard]] wire::Ref enter_at(wire::Ref hint) {
     const wire::Ref node = node_of(hint, entry_of(hint));
     publish_hints();
@@ -59,16 +58,16 @@ class HostPlaceBase {
   WriteStep write(Lane& lane, wire::Ref leaf, std::uint64_t& wait_for);
   /// Whether a write that found no memory tries again (store/starved_write.hpp).
   [[nodiscard]] bool may_try_again(const Lane& lane) const;
-  /// Frees what can be freed. False: not yet, for walks of this worker hold an epoch, or it was
-  /// tried a moment ago.
+  /// Reclaims memory. False: not yet, since walks of this worker hold an epoch, or the last attempt
+  /// was a moment ago.
   bool make_room(Lane& lane);
-  /// From now on answers do not wait for versions here: whoever is given one keeps it until that of
-  /// take_unreleased() is released.
+  /// From now on answers are given before their versions are released: the caller must delay each
+  /// until the version of take_unreleased() is released.
   void answer_before_release() { before_release_ = true; }
-  /// Of a write whose answer is being given: the version that it waits for; 0: none. Once.
+  /// The version that the completing write waits for, once; 0: none.
   [[nodiscard]] std::uint64_t take_unreleased() { return std::exchange(unreleased_, 0); }
-  /// Whether an answer that waits for this version may be given. Where it will never be released,
-  /// for its record cannot be durable, the answer becomes that error.
+  /// Whether an answer that waits for this version may be given. If the version will never be
+  /// released, because its record cannot become durable, the answer becomes that error.
   [[nodiscard]] bool may_answer(std::uint64_t version, Completion& answer) {
     if (map_.clock.released_now() >= version) return true;
     if (before_release_) {
@@ -79,7 +78,7 @@ class HostPlaceBase {
     answer.error = catalog::kRecordLost;
     return true;
   }
-  /// A write is over: gives back what waits, if that is worthwhile.
+  /// A write is over: collects retired memory if that is worthwhile.
   void ended_write() {
     if (map_.store.reclaimer.due()) map_.store.reclaimer.collect(context_.cache);
   }
@@ -90,7 +89,7 @@ class HostPlaceBase {
   ThreadContext& context_;
   MapCore& map_;
   EpochGuard guard_;
-  /// Since it was published.
+  /// Counts since the last publish_hints().
   struct HintCounts {
     std::int64_t admitted = 0;
     std::int64_t moved = 0;
@@ -101,7 +100,7 @@ class HostPlaceBase {
   std::uint64_t unreleased_ = 0;
 };
 
-/// A: how bytes in this process's memory are asked for.
+/// A: how bytes in this process's memory are prefetched.
 template <Access A>
 class HostPlace : public HostPlaceBase {
  public:

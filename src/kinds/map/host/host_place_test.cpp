@@ -41,7 +41,7 @@ class LeasedStore : public ::testing::Test {
   }
 
   void take_lease() { lease_ = leases().grant(1, 0); }
-  /// What a reader with short walks does: it holds the epoch that it was told last.
+  /// Plays a reader with short walks: renews the lease with the epoch of its last renewal.
   void renew_twice() {
     for (int i = 0; i < 2; ++i) {
       const auto epoch = leases().renew(lease_.id, lease_.epoch, 0);
@@ -81,7 +81,7 @@ class LeasedStore : public ::testing::Test {
   std::uint64_t asked_ = 0;
 };
 
-// Questions of more tries than an erase has that waits for nobody: each asks twice at most.
+// More tries than an erase has that waits for nothing: each erase asks at most twice.
 constexpr std::uint64_t kManyTries = 150;
 constexpr std::uint64_t kEnough = 5;  // writes that had to wait
 
@@ -98,7 +98,7 @@ TEST_F(LeasedStore, ErasesWaitForALeaseToBeRenewed) {
   leases().end(lease_.id);
 }
 
-// As when its reader has gone, or scans slowly: it is named to those who sweep.
+// The reader has gone, or scans slowly: its lease is reported to the reclaimer.
 TEST_F(LeasedStore, ErasesHaveALeaseEndedThatIsNotRenewed) {
   fill(16);
   take_lease();

@@ -20,17 +20,17 @@
 namespace espalier::tree {
 namespace {
 
-/// So many puts in a row that ascend may be built into leaves.
+/// Minimum of consecutive ascending puts to be built into leaves.
 constexpr std::size_t kAppendMin = 32;
 
-/// Keys that are in flight together, by a hash of 64 bits: each once.
+/// The set of keys in flight, by 64-bit hash: each once.
 class KeysInFlight {
  public:
   static constexpr std::size_t kKeysMax = 256;
 
-  /// False: it is there already, or a key whose hash is the same.
+  /// False: the key, or one with the same hash, is in the set.
   [[nodiscard]] bool add(std::string_view key) {
-    const std::uint64_t hash = std::hash<std::string_view>{}(key) | 1;  // 0: nothing
+    const std::uint64_t hash = std::hash<std::string_view>{}(key) | 1;  // 0: free
     std::size_t at = (hash >> 8) % kPlaces;
     for (; places_[at] != 0; at = (at + 1) % kPlaces) {
       if (places_[at] == hash) return false;
@@ -72,7 +72,7 @@ class RedoRun final : private Handler {
  private:
   struct Write {
     SingleRedo redo;
-    std::size_t index = 0;  // of its record
+    std::size_t index = 0;  // index of its record
   };
 
   void add(const SingleRedo& write, std::size_t index) {
@@ -81,7 +81,7 @@ class RedoRun final : private Handler {
     if (!ascends_ && (window_.size() >= KeysInFlight::kKeysMax || !keys_.add(write.key))) {
       if (!write_window()) return;
     }
-    if (is_full_) return apply_alone(index);  // since just now
+    if (is_full_) return apply_alone(index);  // set by the calls above
     if (window_.empty()) {
       ascends_ = is_short_put(write);
       if (!ascends_) static_cast<void>(keys_.add(write.key));
@@ -96,7 +96,7 @@ class RedoRun final : private Handler {
     return is_short_put(write) &&
            (window_.empty() || compare_keys(window_.back().redo.key, write.key) < 0);
   }
-  /// What was ascending and is too little is in flight with what follows.
+  /// If too few keys ascended, they stay in flight with those that follow.
   void end_ascending() {
     if (window_.size() >= kAppendMin) {
       write_window();
@@ -116,7 +116,7 @@ class RedoRun final : private Handler {
     const bool appended = ascends_ && window_.size() >= kAppendMin && append();
     if (!appended && !refused_) write_in_flight();
     if (refused_ && error_.code == Code::out_of_memory) write_again();
-    map_.clock.go_on_above(version_);  // erases of nothing take no version
+    map_.clock.go_on_above(version_);  // erases of missing keys take no version
     window_.clear();
     keys_.clear();
     ascends_ = true;
@@ -148,15 +148,15 @@ class RedoRun final : private Handler {
     if (executor_) return *executor_;
     return executor_.emplace(
         context_, map_, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
-          return HostAccess(map_.base, queue, true, &kNever);  // others run meanwhile
+          return HostAccess(map_.base, queue, true, &kNever);  // lets others run meanwhile
         });
   }
-  /// One by one: what is in flight holds memory that a full store needs. Some were done before,
-  /// which makes no difference to what comes of all. Their keys differ, so those that find no
-  /// memory come again behind the others, of which some may have been erases.
+  /// Applies the window one by one: walks in flight hold memory that a full store needs. Reapplying
+  /// writes that were done changes nothing. Keys differ, so writes that find no memory are retried
+  /// after the others, of which some may be erases.
   ///
-  /// Threads of other objects hold memory for a moment that they give back, so passes without
-  /// success are repeated some times.
+  /// Threads of other objects hold memory for a short time, so passes without success are repeated
+  /// some times.
   void write_again() {
     is_full_ = true;
     for (int starved = 0; starved < kStarvedPasses; ++starved) {
@@ -194,13 +194,13 @@ class RedoRun final : private Handler {
 
   ThreadContext& context_;
   MapCore& map_;
-  std::optional<MapExecutor> executor_;  // once something is in flight
+  std::optional<MapExecutor> executor_;  // created once something is in flight
   std::span<const std::string_view> records_;
-  std::vector<Write> window_;  // written together, each key once
-  bool ascends_ = true;        // they are puts of short values, of keys that do
-  KeysInFlight keys_;          // of them, unless they ascend
-  std::uint64_t version_ = 0;  // the last one of them
-  bool is_full_ = false;       // the store
+  std::vector<Write> window_;  // the writes in flight, each key once
+  bool ascends_ = true;        // whether they are puts of short values with ascending keys
+  KeysInFlight keys_;          // their keys, unless they ascend
+  std::uint64_t version_ = 0;  // of the last of them
+  bool is_full_ = false;       // whether the store is full
   std::vector<Record> items_;
   std::vector<Request> requests_;
   std::optional<std::size_t> refused_;
@@ -211,7 +211,7 @@ class RedoRun final : private Handler {
 
 Result<void> apply_redo_run(ThreadContext& context, MapCore& map,
                             std::span<const std::string_view> records, std::size_t& applied) {
-  ESPALIER_ASSERT(map.redo() == nullptr);  // the records of what is applied are there
+  ESPALIER_ASSERT(map.redo() == nullptr);  // what is applied is logged already
   applied = 0;
   if (map.dropped.load(std::memory_order_acquire)) return {};
   try {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of one map that come one behind the other, applied as apply_redo() does, with many in
-// flight: the memory of one write is fetched while others are done, which where keys come in no
-// order is most of what recovery costs.
+// Applies consecutive records of one map as apply_redo() does, with many in flight: prefetching the
+// memory of one write overlaps with other writes, which with keys in random order dominates the
+// cost of recovery.
 //
-// Two writes of one key are never in flight together, for those may pass each other.
+// Two writes of one key are never in flight together, since they could be reordered.
 //
-// Keys that ascend behind all others, as those of a checkpoint and of what was loaded in order, are
-// built into whole leaves instead (kinds/map/write/append_items.hpp).
+// Keys that ascend behind all others, as from a checkpoint or a load in key order, are built into
+// whole leaves instead (kinds/map/write/append_items.hpp).
 //
 // Thread: that of the context; one at a time for each map.
 #pragma once
@@ -22,8 +22,8 @@ namespace espalier::tree {
 
 struct ThreadContext;
 
-/// Applies records, of any bytes, in their order. `applied`: how many of them, if one was refused:
-/// that one is the next. Of those behind it some may be applied, too.
+/// Applies records, which may be any bytes, in order. `applied`: how many, if one was refused: that
+/// one is the next. Some of those behind it may be applied, too.
 /// Errors and Requires: as apply_redo().
 Result<void> apply_redo_run(ThreadContext& context, MapCore& map,
                             std::span<const std::string_view> records, std::size_t& applied);

@@ -102,7 +102,7 @@ TEST_F(RedoRuns, FillLeavesOfAscendingKeysAsSingleWritesDo) {
   EXPECT_LE(made.leaves.load(), user_.map().leaves.load() * 11 / 10);
 }
 
-// Each append replaces a leaf, which waits for nobody.
+// Each append replaces a leaf, for which no reader waits.
 TEST_F(RedoRuns, CollectTheLeavesThatAppendsReplace) {
   for (int i = 0; i < 40'000; ++i) user_.put(TreeFixture::numbered(i), std::string(64, 'v'));
   MapCore& made = make_other(user_.map());

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single reads: the walk of a caller who waits for it, in place, in as few instructions as can be.
-// A processor then begins the next call's walk while the last bytes of this one are on their way,
-// which is all the overlap that one call at a time can have.
+// Single reads: the in-place walk of a caller that waits for it, in as few instructions as
+// possible. The processor then starts the next call's walk while the last loads of this one are in
+// flight, which is all the overlap that one call at a time can have.
 #pragma once
 
 #include "kinds/map/host/group.hpp"
 
 namespace espalier::tree {
 
-// Down to the leaf that answers for the cursor's key; what the read will look at is on its way.
-// Where its fences tie with the key they are, too, and `unproven` says that they were not asked.
+// Descends to the leaf that answers for the cursor's key, and prefetches what the read needs. If
+// the leaf's fences tie with the key, prefetches them too, and sets `unproven`: they were not
+// compared.
 template <Access A>
 template <class Kit>
 inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafProbe& probe,
@@ -35,7 +36,7 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
     }
     const NodeView node(at, g);
     const GroupChoice group = choose_group(node, head, cursor.key, Kit{});
-    __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, beside its heads
+    __builtin_prefetch(at + node.group_offset(group.first) + 64);  // its children, not its prefixes
     const bool above_leaf = head.level() == 1;
     const bool guessing =
         above_leaf && guess_.is_worth(map_.leaves.load(std::memory_order_relaxed));
@@ -65,7 +66,7 @@ inline const std::byte* HostExecutor<A>::go_down(Cursor& cursor, bool log, LeafP
   return at;
 }
 
-// The leaf, if its fences have the key; else the one that has it.
+// The leaf, if its fences cover the key; else the leaf that does.
 template <Access A>
 template <class Kit>
 inline const std::byte* HostExecutor<A>::prove(Cursor& cursor, const std::byte* leaf,
@@ -121,7 +122,7 @@ inline const Item* HostExecutor<A>::scan_with_kit(std::string_view key, std::uin
   const NodeView leaf(at, map_.geometry);
   Item* const items = group_items_;
   if (LeafScan::take_few(leaf, alone_.key, probe, few, items)) return items;
-  // The log has some of them: merge it.
+  // The log has some of the items: merge it.
   group_scan_.begin(leaf, alone_.read_version, map_.kit, &alone_.key, nullptr);
   std::uint64_t out_of_line = 0;
   if (group_scan_.take(items, few, out_of_line) == few) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parts of a node lie, computed once per map from its options.
+// The layout of a map's nodes, computed once per map from its options.
 #pragma once
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace espalier::tree {
 /// Offsets and limits of a map's nodes, in bytes.
 struct Geometry {
   std::uint32_t node_bytes = 0;
-  std::uint32_t log_bytes = 0;       // a leaf's log block has so many, where the node has room,
-  std::uint32_t log_bytes_most = 0;  // and up to so many if its items are long: leaf_log_bytes()
+  std::uint32_t log_bytes = 0;       // size of a leaf's log block where the node has room,
+  std::uint32_t log_bytes_most = 0;  // and its limit if items are long: leaf_log_bytes()
   std::uint32_t log_slots = 0;       // entries that the log block may have
   std::uint32_t chunk_shift = 0;  // the sorted block is cut into chunks of 1 << chunk_shift bytes
   std::uint32_t unit_shift = 0;   // sorted items begin at multiples of 1 << unit_shift
@@ -28,12 +28,12 @@ struct Geometry {
   std::uint32_t sorted_begin = 0;
   std::uint32_t groups_max = 0;  // interior: groups of 16 children
   std::uint32_t group_key_prefixes_begin = sizeof(wire::NodeHeader);
-  std::uint32_t prefix_begin = 0;  // interior: of room, up to the groups, for a prefix
+  std::uint32_t prefix_begin = 0;  // interior: of the room, up to the groups, for a prefix
   std::uint32_t groups_begin = 0;
   std::uint32_t key_bytes_max = 0;
   std::uint32_t inline_value_bytes_max = 0;
 
-  /// Bytes of an interior node that what its separators begin with may take; a multiple of 8.
+  /// Room in an interior node for the prefix that its separators share, in bytes; a multiple of 8.
   [[nodiscard]] constexpr std::uint32_t prefix_room() const { return groups_begin - prefix_begin; }
 
   static bool valid(const MapOptions& options) {
@@ -54,7 +54,7 @@ struct Geometry {
     g.unit_shift = g.chunk_shift - std::min(7u, g.chunk_shift);
     g.unit_mask = (1u << g.unit_shift) - 1;
     g.key_prefixes_begin = g.slots_begin + 2 * g.log_slots;
-    // Every chunk costs its bytes, a head of 2 and a start of 1; the last one may be cut short.
+    // Every chunk costs its bytes, 2 for a key prefix and 1 for a start; the last may be short.
     const std::uint32_t chunk_bytes = 1u << g.chunk_shift;
     g.chunks_max = (g.node_bytes - g.key_prefixes_begin) / (chunk_bytes + 3);
     for (;; ++g.chunks_max) {
@@ -73,18 +73,18 @@ struct Geometry {
     return g;
   }
 
-  /// Entries as long as a leaf's items that its log is made for: a log that holds three of them is
-  /// merged with each fourth write, and a merge copies the leaf.
+  /// Entries, as long as the leaf's average item, that a log is sized for. A log of three would be
+  /// merged at every fourth write, and a merge copies the leaf.
   static constexpr std::uint32_t kUsualEntries = 10;
   static constexpr std::uint32_t kEntryHead = sizeof(wire::LogEntry);
 
-  /// Bytes of log of a leaf whose sorted block has so many bytes and items, where it has room. The
-  /// last leaf has room for all entries that it may have: ascending keys go there, one by one, and
-  /// hardly a scan begins there.
+  /// Size of the log of a leaf whose sorted block has this many bytes and items, where there is
+  /// room. The last leaf has room for all its log slots: ascending keys are appended there one by
+  /// one, and few scans begin there.
   [[nodiscard]] constexpr std::uint32_t leaf_log_bytes(std::uint32_t sorted_bytes,
                                                        std::uint32_t items, bool last) const {
     if (items == 0) return log_bytes;
-    // An item's lengths take two bytes, mostly, and are part of an entry's own 16.
+    // An item's lengths usually take two bytes, which the entry's 16-byte header includes.
     const std::uint32_t entry = (sorted_bytes / items + kEntryHead - 2 + 7) & ~7u;
     const std::uint32_t wanted = (last ? log_slots : std::min(kUsualEntries, log_slots)) * entry;
     return std::min(std::max(log_bytes, wanted), log_bytes_most);

@@ -14,7 +14,7 @@ std::uint32_t groups_of(std::size_t children) {
   return static_cast<std::uint32_t>((children + wire::kGroupChildren - 1) / wire::kGroupChildren);
 }
 
-// What all separators begin with, as far as there is room for what the fences do not share of it.
+// The prefix of all separators, cut to the room there is for the part that the fences do not share.
 std::string_view prefix_of(const Geometry& g, std::span<const Child> children,
                            std::uint32_t fences_share) {
   if (children.size() < 2) return {};
@@ -23,8 +23,8 @@ std::string_view prefix_of(const Geometry& g, std::span<const Child> children,
   return first.substr(0, std::min<std::size_t>(common, fences_share + g.prefix_room()));
 }
 
-// The scale of a node reaches one child's width beyond its first and its last separator, so that
-// keys of the first and the last child have heads of their own and need no comparison.
+// The range of a node's key prefixes extends one child's width beyond its first and last separator,
+// so that keys of the first and last child map to distinct prefixes and need no comparison.
 KeyPrefixMap key_prefix_map_for(std::span<const Child> children, std::string_view prefix,
                                 std::string_view low, std::string_view high) {
   if (children.size() < 2) return {0, 63};

@@ -27,7 +27,7 @@ Record record_of(const SortedItem& item, const std::byte* at) {
           item.out_of_line};
 }
 
-// Appends the sorted items from `offset` up to `stop`; returns where it ended.
+// Appends the sorted items from `offset` up to `stop`; returns the offset behind the last one.
 std::uint32_t gather_sorted(const NodeView& leaf, std::uint32_t offset, std::uint32_t stop,
                             std::vector<Record>& records) {
   const std::uint32_t mask = leaf.geometry().unit_mask;
@@ -51,7 +51,7 @@ std::uint32_t gather_sorted(const NodeView& leaf, std::uint32_t offset, std::uin
   return offset;
 }
 
-// Writes a length as the format wants it and returns where the next byte goes.
+// Encodes a length and returns the position behind it.
 char* put_length(char* at, std::uint32_t bytes) {
   if (bytes < 0x80) {
     *at++ = static_cast<char>(bytes);
@@ -62,8 +62,8 @@ char* put_length(char* at, std::uint32_t bytes) {
   return at;
 }
 
-// Copies records to where they belong. Neighbours in an old sorted block stay neighbours in the new
-// one, so they are copied together, padding included.
+// Copies records to their places. Records adjacent in an old sorted block stay adjacent, so each
+// run of them is one copy, padding included.
 class Placer {
  public:
   explicit Placer(std::byte* buffer) : buffer_(buffer) {}
@@ -99,8 +99,8 @@ class Placer {
   std::uint32_t bytes_ = 0;
 };
 
-// Places the records one after the other and fills heads and starts of the chunks on the way.
-// Returns the end of the sorted block.
+// Places the records in order and fills in the key prefixes and starts of the chunks. Returns the
+// end of the sorted block.
 std::uint32_t place_all(std::byte* buffer, const Geometry& g, std::span<const Record> records,
                         const KeyPrefixMap& map, std::size_t prefix_bytes) {
   std::uint32_t offset = g.sorted_begin;
@@ -181,7 +181,7 @@ void gather_newest(const NodeView& leaf, std::vector<Record>& records) {
     if ((item.flags & wire::kLogShadowsSorted) != 0 && offset < end) {
       offset = leaf.sorted_item(offset).end;
     }
-    if (!item.erase() && !item.key.empty()) {  // without a key it is malformed
+    if (!item.erase() && !item.key.empty()) {  // an entry without a key is malformed
       records.push_back(make_record(item.key, {item.value, item.value_bytes}, item.out_of_line));
     }
   });
@@ -207,8 +207,8 @@ void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
                   wire::NodeHeader& header) {
   const auto begin =
       static_cast<std::uint32_t>(g.node_bytes - frame.low.size() - frame.high.size());
-  // A buffer that is reused may still be looked at by walkers with old hints, which read its
-  // fences only after its generation told them that it is theirs.
+  // Walkers with stale hints may still read a reused buffer; they read its fences only after they
+  // have checked its generation.
   if (!frame.low.empty()) std::memcpy(buffer + begin, frame.low.data(), frame.low.size());
   if (!frame.high.empty()) {
     std::memcpy(buffer + begin + frame.low.size(), frame.high.data(), frame.high.size());
@@ -248,7 +248,7 @@ void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
   write_fences(buffer, g, frame, header);
   const std::uint32_t fence_begin = g.node_bytes - fence_room(frame.low, frame.high);
   ESPALIER_ASSERT(sorted.end <= fence_begin);
-  // A full leaf has no log: it may even end before it begins.
+  // A full leaf has no log: log_begin may lie behind log_end.
   const std::uint32_t log_begin = (sorted.end + 7) & ~7u;
   const std::uint32_t log_bytes =
       g.leaf_log_bytes(sorted.end - g.sorted_begin, sorted.items, frame.high.empty());
@@ -272,7 +272,7 @@ void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
 }
 
 void go_live(std::byte* buffer, std::uint64_t created) {
-  // It was no node until now.
+  // The buffer is not live yet.
   ESPALIER_ASSERT(
       base::load_shared<std::uint64_t>(buffer + offsetof(wire::NodeHeader, superseded)) == 0);
   base::store_shared<std::uint64_t>(buffer + offsetof(wire::NodeHeader, created), created);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making a leaf: gathering the newest items of old leaves, and laying out a new one.
+// Builds leaves: gathers the newest items of old leaves and lays out a new leaf.
 #pragma once
 
 #include <algorithm>
@@ -12,11 +12,11 @@
 
 namespace espalier::tree {
 
-/// One item on its way into a new leaf. Points into old leaves, which must stay.
+/// One item to be placed in a new leaf. Points into old leaves, which must outlive it.
 struct Record {
   const char* key = nullptr;
   const char* value = nullptr;    // inline bytes, or a ValueRef
-  const char* encoded = nullptr;  // the item as it stands in a sorted block, if it does
+  const char* encoded = nullptr;  // the item as encoded in a sorted block; null if it is not
   std::uint16_t key_bytes = 0;
   std::uint16_t value_bytes = 0;    // of what `value` points to
   std::uint16_t encoded_bytes = 0;  // without padding
@@ -33,7 +33,7 @@ Record make_record(std::string_view key, std::string_view value, bool out_of_lin
 }
 [[nodiscard]] std::uint64_t placed_bytes(std::span<const Record> records, const Geometry& g);
 
-/// Appends the newest state of a leaf (erased items left out) in key order.
+/// Appends the newest state of a leaf, without erased items, in key order.
 /// Requires: the leaf is locked, or cannot change.
 void gather_newest(const NodeView& leaf, std::vector<Record>& records);
 
@@ -59,7 +59,7 @@ inline void for_newest_entries(const NodeView& leaf, const Take& take) {
 }
 
 /// Calls `take(reference)` with the ValueRef's bytes of each out-of-line value in a leaf's newest
-/// state. Cost: for each such value in the sorted block, the log's places.
+/// state. Cost: for each such value in the sorted block, a scan of the log's places.
 /// Requires: the leaf cannot change.
 template <class Take>
 inline void for_stored_values(const NodeView& leaf, const Take& take) {
@@ -79,11 +79,11 @@ inline void for_stored_values(const NodeView& leaf, const Take& take) {
   }
 }
 
-/// Room for sorted items in a leaf with these fences, in bytes. A log wants some of it too.
+/// Room for the sorted block and the log of a leaf with these fences, in bytes.
 [[nodiscard]] std::uint32_t leaf_room(const Geometry& g, std::string_view low,
                                       std::string_view high);
 
-/// What a new node says of itself besides its items.
+/// The header fields of a new node that do not depend on its items.
 struct NodeFrame {
   std::uint32_t map_id = 0;
   wire::Lid lid = 0;
@@ -97,42 +97,43 @@ struct NodeFrame {
   wire::Ref self{};  // the buffer that it is laid out in
 };
 
-/// A leaf's sorted block as it was laid out.
+/// The extent of a leaf's sorted block.
 struct SortedBlock {
   std::uint32_t end = 0;
   std::uint32_t items = 0;
   KeyPrefixMap map{0, 63};
 };
 
-/// Writes all of a leaf but its sorted block and what leads to its chunks; the log is empty.
+/// Writes all of a leaf but its sorted block, chunk key prefixes and chunk starts; the log is
+/// empty.
 void finish_leaf(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
                  const SortedBlock& sorted);
 
 /// Writes a record as an item of `placed` bytes, padding included.
 void place_record(std::byte* at, const Record& record, std::uint32_t placed);
 
-/// Lays out a leaf with an empty log in `buffer`. It is no node yet: see go_live.
+/// Lays out a leaf with an empty log in `buffer`. Walkers reject the buffer until go_live().
 /// Requires: the records fit leaf_room, ascend, and lie in [low, high).
 void build_leaf(std::byte* buffer, const Geometry& g, std::span<const Record> records,
                 const NodeFrame& frame);
 
-/// Writes the first 128 bytes of a buffer, all but generation, created and superseded. A walker
-/// with an old hint may be looking at them, whatever the buffer becomes; at no others before these
-/// tell it to.
+/// Writes the first 128 bytes of a buffer except generation, created and superseded, as atomics: a
+/// walker with a stale hint may read them at any time. It reads no other bytes before these admit
+/// it.
 void write_shared_head(std::byte* buffer, std::uint32_t map_id, const std::byte* head);
-/// The same of a node.
+/// As write_shared_head(), for a node.
 void write_header(std::byte* buffer, const wire::NodeHeader& header);
 
-/// Bytes at the end of a node that are kept for its fences. Never so few that an offset of a 64 KiB
-/// node could reach 65536.
+/// Bytes reserved at the end of a node for its fences; at least 8, so that no offset in a 64 KiB
+/// node reaches 65536.
 [[nodiscard]] constexpr std::uint32_t fence_room(std::string_view low, std::string_view high) {
   return std::max(static_cast<std::uint32_t>(low.size() + high.size()), 8u);
 }
-/// Writes the fences at the end of the node and what the header says of them.
+/// Writes the fences at the end of the node and their fields in the header.
 void write_fences(std::byte* buffer, const Geometry& g, const NodeFrame& frame,
                   wire::NodeHeader& header);
 
-/// Makes a built buffer a node: from now on it may answer.
+/// Publishes a built node: walkers may use it from now on.
 void go_live(std::byte* buffer, std::uint64_t created);
 
 }  // namespace espalier::tree

@@ -20,8 +20,7 @@ bool log_reaches_into(const NodeView& leaf, std::uint32_t begin, std::uint32_t e
 
 }  // namespace
 
-// Drops the log entries outside the bounds. Only those that have the place of a bound are compared
-// with it.
+// Drops the log entries outside the bounds. Compares only entries with the place of a bound.
 void LeafScan::bound_log(const SearchKey* low, std::uint32_t low_at, const SearchKey* high,
                          std::uint32_t high_at) {
   std::uint32_t& first = rest_.log_first;
@@ -45,7 +44,7 @@ void LeafScan::look_at(const NodeView& leaf) {
 
 namespace {
 
-// Where the items of a leaf end that are below `high`.
+// The end of the leaf's items below `high`.
 std::uint32_t end_below(const NodeView& leaf, const SearchKit& kit, const SearchKey* high) {
   if (high == nullptr) return leaf.sorted_end();
   return lower_bound(leaf, *high, probe_leaf(leaf, *high, kit)).offset;
@@ -68,8 +67,8 @@ void LeafScan::begin(const NodeView& leaf, std::uint64_t read_version, const Sea
 void LeafScan::begin_window(const NodeView& leaf, std::uint64_t read_version, const SearchKit& kit,
                             LeafWindow window, const SearchKey* low, const SearchKey* high) {
   look_at(leaf);
-  // A bound is looked for only if its chunks are in the window. One that lies outside still divides
-  // the log entries at the window's end.
+  // A bound is searched only if its chunks are in the window. A bound outside still divides the log
+  // entries at the window's end.
   std::uint32_t low_at = window.begin;
   if (low != nullptr && chunks_of(leaf, kit, *low).end > window.begin) {
     low_at = std::max(low_at, lower_bound(leaf, *low, probe_leaf(leaf, *low, kit)).offset);
@@ -86,7 +85,7 @@ void LeafScan::begin_window(const NodeView& leaf, std::uint64_t read_version, co
   log_.begin(leaf, read_version, low_at, high_at);
   rest_ = {low_at, std::max(low_at, high_at), 0, log_.count()};
   bound_log(low, low_at, high, high_at);
-  // What is placed at the end belongs to the items that follow, if there are any.
+  // Entries placed at the window's end belong to the items that follow, if there are any.
   if (high == nullptr && window.end < leaf.sorted_end() &&
       !planted(Bug::window_takes_what_follows)) {
     while (rest_.log_last > rest_.log_first && log_.place(rest_.log_last - 1) >= window.end) {
@@ -100,7 +99,7 @@ bool LeafScan::begin_at_floor(const NodeView& leaf, std::uint64_t read_version,
   look_at(leaf);
   const std::uint32_t at = lower_bound(leaf, key, probe_leaf(leaf, key, kit)).offset;
   const std::uint32_t high_at = end_below(leaf, kit, high);
-  // From the sorted item before the key; what the log has below that one is no floor.
+  // Starts at the sorted item before the key; the floor cannot be a log entry below that item.
   std::uint32_t before = geometry_->sorted_begin;
   if (at > before) {
     before = last_chunk_below(at);
@@ -109,7 +108,7 @@ bool LeafScan::begin_at_floor(const NodeView& leaf, std::uint64_t read_version,
   log_.begin(leaf, read_version, before, high_at);
   rest_ = {before, std::max(before, high_at), 0, log_.count()};
   bound_log(nullptr, 0, high, high_at);
-  // On to the last item that is not above the key.
+  // Advances to the last item that is not above the key.
   bool found = false;
   Rest floor;
   for (Rest here = rest_;;) {
@@ -141,8 +140,8 @@ bool LeafScan::take_few(const NodeView& leaf, const SearchKey& low, const LeafPr
   return !log_reaches_into(leaf, begin, offset);
 }
 
-// Takes sorted items as long as they have the lengths of the first: then the place of the next one
-// does not depend on what was just read, and the reads overlap.
+// Takes sorted items while they have the lengths of the first. The offset of the next item then
+// does not depend on the bytes just read, so the reads overlap.
 inline std::uint32_t LeafScan::take_alike(std::uint32_t& offset, std::uint32_t stop, Item* items,
                                           std::uint32_t room, std::ptrdiff_t ahead) const {
   const std::byte* at = leaf_ + offset;
@@ -198,7 +197,7 @@ std::uint32_t LeafScan::take_from(Rest& rest, Item* items, std::uint32_t room,
   return count;
 }
 
-// Where the last chunk begins that has items below `end`. Requires: there are some.
+// Begin of the last chunk that has items below `end`. Requires: there are some.
 std::uint32_t LeafScan::last_chunk_below(std::uint32_t end) const {
   const NodeView leaf(leaf_, *geometry_);
   std::uint32_t chunk = (end - 1 - geometry_->sorted_begin) >> geometry_->chunk_shift;
@@ -206,14 +205,14 @@ std::uint32_t LeafScan::last_chunk_below(std::uint32_t end) const {
   return std::max(geometry_->sorted_begin, leaf.chunk_start(chunk));
 }
 
-// Moves the items of the last chunk that has any into gathered_, and the log entries among them.
+// Moves the items of the last non-empty chunk, and the log entries among them, into gathered_.
 void LeafScan::gather_last_chunk() {
   std::uint32_t begin = rest_.offset;
   if (rest_.offset < rest_.end) {
     begin = std::max(rest_.offset, last_chunk_below(rest_.end));
-    if (begin >= rest_.end) begin = rest_.offset;  // a chunk start that lies
+    if (begin >= rest_.end) begin = rest_.offset;  // a corrupt chunk start
   }
-  // Entries that belong behind the item at `begin`, or replace it; all, if nothing is left before
+  // Entries placed behind the item at `begin`, or that replace it; all, if nothing remains before
   // it.
   std::uint32_t first = rest_.log_last;
   while (first > rest_.log_first) {

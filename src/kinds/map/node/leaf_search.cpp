@@ -6,7 +6,7 @@
 namespace espalier::tree {
 
 void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
-  std::uint32_t low = probe.rank.below;  // chunks before it begin below the key
+  std::uint32_t low = probe.rank.below;  // earlier chunks begin below the key
   std::uint32_t high = probe.rank.below_or_equal;
   while (low < high) {
     const std::uint32_t middle = (low + high) / 2;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finding a key in a leaf: chunk by heads, item by comparison, log by tags.
+// Searches a leaf or an interior node for a key: the chunk by key prefixes, the item by comparison,
+// the log by tags.
 //
-// Split in two so that a walk can wait in between: `probe` needs only the leaf's header, slots,
-// heads and starts (all in its first 512 bytes) and says which bytes to read next.
+// Split in two so that a walk can wait in between: `probe_leaf` needs only the leaf's header,
+// slots, chunk key prefixes and starts (all in its first 512 bytes) and reports which bytes to read
+// next.
 #pragma once
 
 #include <algorithm>
@@ -16,19 +18,19 @@
 
 namespace espalier::tree {
 
-/// What the head of a leaf says about a key.
+/// What the head of a leaf implies for a key.
 struct LeafProbe {
-  Rank rank;                // of the key's head among the chunk heads
+  Rank rank;                // of the key's prefix among those of the chunks
   std::uint32_t chunk = 0;  // the chunk where the key is, unless `tied`
-  std::uint32_t begin = 0;  // its items lie in [begin, end); empty if the key is below all
+  std::uint32_t begin = 0;  // the chunk's items lie in [begin, end); empty if the key is below all
   std::uint32_t end = 0;
-  bool tied = false;              // several chunks begin with this head: keys must decide
-  std::uint64_t log_matches = 0;  // log slots that may carry the key
+  bool tied = false;              // several chunks have this prefix: keys must decide
+  std::uint64_t log_matches = 0;  // log slots whose tag matches the key
 };
 
-/// Where a key is, or would be, in the sorted block.
+/// The position of a key in the sorted block.
 struct Position {
-  std::uint32_t offset = 0;  // of the first item with a key >= the key; sorted_end if there is none
+  std::uint32_t offset = 0;  // of the first item not below the key; sorted_end if there is none
   bool exact = false;        // that item has the key
 };
 
@@ -37,16 +39,15 @@ struct Position {
   return static_cast<std::uint32_t>(63 - std::countl_zero(log_matches));
 }
 
-/// Asks for what a probe reads of a leaf; and, for who reads more than one item, for what tells
-/// where the leaf ends, and the places of log entries.
+/// Prefetches what a probe reads of a leaf. `all`: for readers of more than one item, also the line
+/// that tells where the leaf ends, and the places of log entries.
 inline void want_leaf_head(const std::byte* leaf, const Geometry& g, bool all) {
   __builtin_prefetch(leaf);
   if (all) __builtin_prefetch(leaf + base::kLineBytes);
   base::prefetch(leaf + g.slots_begin, leaf + (all ? g.sorted_begin : g.places_begin));
 }
 
-/// Asks for the fences of a leaf, which end it; `known`: its header, which tells where they begin,
-/// is at hand.
+/// Prefetches the fences at the end of a leaf. `known`: the header, with their offset, is at hand.
 inline void want_fences(const NodeView& leaf, bool known) {
   const std::byte* const end = leaf.bytes() + leaf.geometry().node_bytes;
   if (known) {
@@ -57,13 +58,13 @@ inline void want_fences(const NodeView& leaf, bool known) {
   base::prefetch(end - 2 * base::kLineBytes, end);
 }
 
-/// Asks for the log of a leaf whose head is at hand.
+/// Prefetches the log of a leaf whose head is at hand.
 inline void want_log(const NodeView& leaf, const NodeHead& head) {
   const std::byte* log = leaf.bytes() + leaf.log_begin();
   base::prefetch(log, log + head.lock.units() * wire::kLogUnitBytes);
 }
-/// Asks for the log entries that belong before sorted items in [begin, until); if that is the end
-/// of them, for those behind it too.
+/// Prefetches the log entries placed before sorted items in [begin, until); if `until` is the end
+/// of the sorted block, also those behind it.
 inline void want_log_between(const NodeView& leaf, const NodeHead& head, std::uint32_t begin,
                              std::uint64_t until) {
   const std::uint32_t end =
@@ -74,13 +75,13 @@ inline void want_log_between(const NodeView& leaf, const NodeHead& head, std::ui
     }
   }
 }
-/// Asks for where the next entry of the log goes.
+/// Prefetches, for writing, the end of the log.
 inline void want_log_end(const NodeView& leaf, const NodeHead& head) {
   const std::byte* end = leaf.bytes() + leaf.log_begin() + head.lock.units() * wire::kLogUnitBytes;
   base::prefetch_to_write(end);
   base::prefetch_to_write(end + base::kLineBytes);
 }
-/// Asks for the newest log entry that may have the key.
+/// Prefetches the newest log entry whose tag matches.
 inline void want_log_match(const NodeView& leaf, const LeafProbe& probe) {
   if (probe.log_matches == 0) return;
   base::prefetch_line(leaf.bytes() + leaf.log_offset(newest_match(probe.log_matches)));
@@ -98,7 +99,7 @@ inline void probe_leaf(const NodeView& leaf, const NodeHead& head, const SearchK
   probe.log_matches =
       entries == 0 ? 0 : kit.match_tags(leaf.bytes() + g.slots_begin, entries, key.tag());
   probe.tied = probe.rank.below_or_equal != probe.rank.below;
-  // A key that begins a chunk ties with it: of the tied chunks its own is the last, nearly always.
+  // A key at the begin of a chunk ties with it: usually its chunk is the last of the tied ones.
   const std::uint32_t at = probe.rank.below_or_equal;
   if (at != 0) {
     const std::uint32_t end = leaf.clamp_sorted_end(head.sorted_end());
@@ -117,10 +118,10 @@ inline void probe_leaf(const NodeView& leaf, const NodeHead& head, const SearchK
   return probe;
 }
 
-/// Decides between chunks that begin with the key's head, by comparing first keys.
+/// Decides between chunks with the same key prefix by comparing their first keys.
 void resolve_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe);
 
-/// Among tied chunks the last one is the key's, if it does not begin above the key.
+/// Picks the last tied chunk if it does not begin above the key.
 inline void decide_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& probe) {
   if (probe.begin != 0 && compare_keys(leaf.sorted_item(probe.begin).key, key.view()) <= 0)
       [[likely]] {
@@ -130,15 +131,14 @@ inline void decide_tie(const NodeView& leaf, const SearchKey& key, LeafProbe& pr
   }
 }
 
-/// A chunk whose items all have the lengths of its first one, as is usual, with keys as long as the
-/// key that is looked for: then no address depends on what was read before, and no branch on which
-/// item it is.
+/// A chunk whose items all have the lengths of its first one, the usual case, with keys as long as
+/// the sought key. Then no address depends on data just read, and no branch on the item's index.
 struct AlikeItems {
   std::uint32_t step = 0;         // from one item to the next
   std::uint32_t value_bytes = 0;  // of each
-  std::uint16_t lengths = 0;      // as the items begin
+  std::uint16_t lengths = 0;      // the first bytes of each item
 
-  /// What the first item of the probe's chunk says; false: this is no such chunk.
+  /// Reads the lengths of the first item of the probe's chunk; false: not such a chunk.
   [[nodiscard]] bool read(const NodeView& leaf, const SearchKey& key, const LeafProbe& probe) {
     lengths = base::load_plain<std::uint16_t>(leaf.bytes() + probe.begin);
     const std::uint32_t key_bytes = lengths & 0xFFu;
@@ -149,7 +149,7 @@ struct AlikeItems {
   }
 };
 
-/// lower_bound in such a chunk; false if it is none, after all.
+/// lower_bound() in such a chunk; false if its items turn out to differ.
 [[nodiscard]] inline bool lower_bound_among_alike(const NodeView& leaf, const SearchKey& key,
                                                   const LeafProbe& probe, Position& position) {
   AlikeItems alike;
@@ -173,7 +173,7 @@ struct AlikeItems {
   return unlike == 0 && at == probe.end;
 }
 
-/// The first item >= key. Requires: the probe's chunk is at hand (and, if tied, all tied chunks).
+/// The first item >= key. Requires: the probe's chunk (if tied, all tied chunks) is at hand.
 [[nodiscard]] inline Position lower_bound(const NodeView& leaf, const SearchKey& key,
                                           LeafProbe probe) {
   if (probe.tied) decide_tie(leaf, key, probe);
@@ -193,8 +193,8 @@ struct AlikeItems {
   return {probe.end, false};
 }
 
-/// Finds the item with exactly this key in a chunk of alike items; false if it is no such chunk,
-/// else `found.end` is 0 if there is no such item.
+/// Finds the item with exactly this key in a chunk of alike items; false if it is no such chunk.
+/// `found.end` is 0 if there is no such item.
 [[nodiscard]] inline bool find_among_alike(const NodeView& leaf, const SearchKey& key,
                                            const LeafProbe& probe, SortedItem& found) {
   AlikeItems alike;
@@ -212,7 +212,7 @@ struct AlikeItems {
   const char* const text = reinterpret_cast<const char*>(leaf.bytes() + match + 2);
   found.end = 0;
   if (match == 0) return true;
-  // Keys may have both ends in common: then all of them must be compared.
+  // Both ends are equal; in longer keys the middle may differ.
   if (key_bytes > 16 && !key.same_as(text, key_bytes)) return false;
   found.key = {text, key_bytes};
   found.value = text + key_bytes;
@@ -244,7 +244,7 @@ struct AlikeItems {
 /// Finds the item with exactly this key in the sorted block.
 [[nodiscard]] inline bool find_sorted(const NodeView& leaf, const SearchKey& key,
                                       const LeafProbe& probe, SortedItem& found) {
-  // A key that begins a chunk ties with it: its own chunk is the last of the tied ones.
+  // A key at the begin of a chunk ties with it: its chunk is the last of the tied ones.
   if (find_in_chunk(leaf, key, probe, found)) return true;
   if (!probe.tied) [[likely]]
     return false;
@@ -266,14 +266,14 @@ struct AlikeItems {
   return std::nullopt;
 }
 
-/// How a key that an interior node covers compares with what all of the node's separators begin
-/// with: below 0: it is below all of them; above 0: above all; 0: it begins so, too.
-/// Requires: the node's header, and what is before its groups, are at hand.
+/// Compares a key within the fences of an interior node with the prefix that all its separators
+/// share: < 0, below all separators; > 0, above all; 0, the key has the prefix.
+/// Requires: the node's header and the bytes before its groups are at hand.
 [[nodiscard]] inline int compare_with_prefix(const NodeView& node, const NodeHead& head,
                                              const SearchKey& key) {
   const std::uint32_t prefix = head.prefix_bytes();
   const std::uint32_t shared = head.fences_share();
-  if (prefix <= shared) return 0;  // the fences have it, and the key lies between them
+  if (prefix <= shared) return 0;  // both fences have the prefix, and the key lies between them
   const Geometry& g = node.geometry();
   const std::uint32_t kept = std::min(prefix - shared, g.prefix_room());
   for (std::uint32_t at = 0; at < kept; at += 8) {
@@ -284,19 +284,19 @@ struct AlikeItems {
         __builtin_bswap64(base::load_plain<std::uint64_t>(node.bytes() + g.prefix_begin + at));
     if (word != of_node) return word < of_node ? -1 : 1;
   }
-  // What is missing of a shorter key compared as zeros do.
+  // A shorter key compared as if padded with zeros.
   return key.bytes() < prefix ? -1 : 0;
 }
 
-/// Where a key is in an interior node: the groups in which its child is, nearly always one.
+/// Where a key is in an interior node: the groups that may have its child, usually one.
 struct GroupChoice {
-  std::uint64_t scaled = 0;  // the key in the node's scale
-  std::uint32_t equal = 0;   // so many first bytes it shares with all separators, at least
+  std::uint64_t scaled = 0;  // the normalised key
+  std::uint32_t equal = 0;   // lower bound on the bytes that it shares with all separators
   std::uint32_t first = 0;
   std::uint32_t last = 0;
 };
 
-/// The key's place in the scale of an interior node; no group is chosen yet.
+/// Normalises the key for an interior node; chooses no group yet.
 /// Requires: as compare_with_prefix().
 [[nodiscard]] inline GroupChoice scale_among_children(const NodeView& node, const NodeHead& head,
                                                       const SearchKey& key) {
@@ -311,7 +311,7 @@ struct GroupChoice {
   return choice;
 }
 
-/// Requires: all that is before the node's groups is at hand.
+/// Chooses the groups. Requires: all bytes before the node's groups are at hand.
 template <class Kit>
 [[nodiscard]] inline GroupChoice choose_group(const NodeView& node, const NodeHead& head,
                                               const SearchKey& key, const Kit& kit) {
@@ -325,20 +325,20 @@ template <class Kit>
   return choice;
 }
 
-/// The children whose separators the key's head does not tell apart, counted from 1: the key's
-/// child is in [below, at_most], and it is `below` where both are equal, as nearly always.
+/// The children that the key's prefix admits, counted from 1: the key's child is in [below,
+/// at_most]. Usually both are equal.
 struct ChildRange {
   std::uint32_t below = 0;
   std::uint32_t at_most = 0;
 };
 
-/// Several separators share the key's head: the separators decide among the range's children.
-/// `separator(i)`: at which child i begins; `equal`: first bytes that they and the key share.
+/// Decides by full separators among the range's children, whose key prefixes are equal.
+/// `separator(i)`: low separator of child i; `equal`: bytes that they and the key share.
 template <class Separator>
 [[nodiscard]] inline std::uint32_t choose_among_equal(std::uint32_t children, const SearchKey& key,
                                                       std::uint32_t equal, const ChildRange& range,
                                                       const Separator& separator) {
-  // Unused heads are all ones, so a key whose head is all ones counts them too.
+  // Unused prefixes are all ones, so a key whose prefix is all ones counts them too.
   std::uint32_t low = range.below;
   std::uint32_t high = std::min(range.at_most, children);
   while (low < high) {
@@ -354,7 +354,7 @@ template <class Separator>
 [[nodiscard]] std::uint32_t choose_among_equal(const NodeView& node, const SearchKey& key,
                                                std::uint32_t equal, const ChildRange& range);
 
-/// `first_group`, `last_group`: those of the choice.
+/// `first_group`, `last_group`: the bytes of the choice's groups.
 template <class Kit>
 [[nodiscard]] inline ChildRange child_range(const std::byte* first_group,
                                             const std::byte* last_group, const GroupChoice& choice,
@@ -367,7 +367,7 @@ template <class Kit>
   range.below = first + rank.below + (first + rank.below == 0 ? 1 : 0);
   range.at_most = first + rank.below_or_equal;
   if (choice.last != choice.first) [[unlikely]] {
-    // Group heads are shorter: those of children may tell still.
+    // Group prefixes are shorter: those of children may still differ.
     const std::uint32_t last = choice.last * wire::kGroupChildren;
     const Rank rank_of_last = kit.rank32(last_group, head);
     if (rank_of_last.below != 0) range.below = last + rank_of_last.below;
@@ -384,7 +384,7 @@ template <class Kit>
                      node.bytes() + node.group_offset(choice.last), choice, kit);
 }
 
-/// Whether separators must decide which child it is.
+/// Whether full separators must decide which child it is.
 template <class Kit>
 [[nodiscard]] inline bool ties_among_children(const NodeView& node, const GroupChoice& choice,
                                               const Kit& kit) {
@@ -392,8 +392,8 @@ template <class Kit>
   return range.below != range.at_most;
 }
 
-/// Index of the child that covers the key. Requires: the groups of the choice are at hand; where
-/// two separators share the key's head, the separators too.
+/// Index of the child that covers the key. Requires: the groups of the choice are at hand, and the
+/// separators if several share the key's prefix.
 template <class Kit>
 [[nodiscard]] inline std::uint32_t choose_child(const NodeView& node, const SearchKey& key,
                                                 const GroupChoice& choice, const Kit& kit) {
@@ -407,11 +407,12 @@ template <class Kit>
   return choose_child(node, key, choose_group(node, NodeHead::read(node.bytes()), key, kit), kit);
 }
 
-/// The same for descending walks: the separators below the key decide.
+/// As choose_among_equal() for descending walks: the separators below the key decide.
 [[nodiscard]] std::uint32_t choose_below_equal(const NodeView& node, const SearchKey& key,
                                                std::uint32_t equal, const ChildRange& range);
 
-/// Index of the child with low < key <= high, for descending walks; an empty key is the end.
+/// Index of the child with low < key <= high, for descending walks; an empty key stands for the
+/// end.
 /// Requires: the same as choose_child.
 template <class Kit>
 [[nodiscard]] inline std::uint32_t choose_child_descending(const NodeView& node,

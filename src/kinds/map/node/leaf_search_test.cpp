@@ -234,8 +234,8 @@ TEST(InteriorSearch, ChoosesTheChildThatCoversTheKey) {
   }
 }
 
-// Separators behind so many equal bytes, some of them prefixes of others with zeros behind; keys at
-// each place where that can be told from them.
+// Separators behind a number of equal bytes, some of them prefixes of others followed by zeros;
+// keys at each position that the separators distinguish.
 void check_shared_prefix(const MapOptions& options, const std::string& shared,
                          const std::string& low, const std::string& high, base::Random& random) {
   Interior interior(options, random, "", 0);

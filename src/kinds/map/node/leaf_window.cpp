@@ -6,14 +6,14 @@
 namespace espalier::tree {
 namespace {
 
-// Where the last chunk begins that has an item at or below `chunk`. Chunks wholly inside an item
-// have none.
+// Begin of the last chunk at or below `chunk` that has an item. Chunks wholly inside an item have
+// none.
 std::uint32_t start_at_or_below(const NodeView& leaf, std::uint32_t chunk) {
   while (chunk != 0 && leaf.chunk_start(chunk) == 0) --chunk;
   return std::max(leaf.geometry().sorted_begin, leaf.chunk_start(chunk));
 }
 
-// Cut up to where a chunk begins.
+// Rounds up to the begin of a chunk.
 std::uint32_t cut_up(const NodeView& leaf, std::uint64_t offset) {
   const std::uint32_t begin = leaf.geometry().sorted_begin;
   const std::uint32_t end = leaf.sorted_end();
@@ -23,12 +23,12 @@ std::uint32_t cut_up(const NodeView& leaf, std::uint64_t offset) {
   return leaf.chunk_end(last >> leaf.geometry().chunk_shift);
 }
 
-// Cut down to where a chunk begins.
+// Rounds down to the begin of a chunk.
 std::uint32_t cut_down(const NodeView& leaf, std::uint32_t offset) {
   const std::uint32_t begin = leaf.geometry().sorted_begin;
   if (offset <= begin) return begin;
   std::uint32_t chunk = (offset - begin) >> leaf.geometry().chunk_shift;
-  if (chunk >= leaf.chunks()) return begin;  // a leaf that lies
+  if (chunk >= leaf.chunks()) return begin;  // a corrupt leaf
   while (chunk != 0 && start_at_or_below(leaf, chunk) > offset) --chunk;
   return std::min(offset, start_at_or_below(leaf, chunk));
 }
@@ -38,7 +38,7 @@ std::uint32_t cut_down(const NodeView& leaf, std::uint32_t offset) {
 LeafWindow chunks_of(const NodeView& leaf, const SearchKit& kit, const SearchKey& key) {
   const LeafProbe probe = probe_leaf(leaf, key, kit);
   if (probe.rank.below_or_equal == 0) return {probe.begin, probe.end};
-  // Of chunks that begin with the key's own prefix, the one before them may have it too.
+  // If chunks begin with the key's own prefix, the chunk before them may have it too.
   const std::uint32_t first = probe.rank.below == 0 ? 0 : probe.rank.below - 1;
   return {std::min(start_at_or_below(leaf, first), probe.end), probe.end};
 }

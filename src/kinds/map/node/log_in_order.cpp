@@ -26,14 +26,14 @@ void LogInOrder::begin(const NodeView& leaf, std::uint64_t read_version, std::ui
   }
 }
 
-// Reads all entries that have the same place, and orders them by key.
+// Reads all entries that have the same place, and sorts them by key.
 void LogInOrder::decide(std::uint32_t i) {
   std::uint32_t first = i;
   std::uint32_t end = i + 1;
   while (first != 0 && places_[first - 1] == places_[i]) --first;
   while (end != count_ && places_[end] == places_[i]) ++end;
   const NodeView leaf(leaf_, *geometry_);
-  std::uint32_t kept = first;                              // the end of those in order
+  std::uint32_t kept = first;                              // the end of the sorted ones
   for (std::uint32_t from = first; from != end; ++from) {  // from the oldest to the newest
     decided_ |= 1u << from;
     const std::uint8_t slot = slots_[from];
@@ -47,7 +47,7 @@ void LogInOrder::decide(std::uint32_t i) {
       if (order >= 0) break;
     }
     if (at != first && order == 0) {
-      slots_[at - 1] = slot;  // it is newer
+      slots_[at - 1] = slot;  // the later entry is newer
       continue;
     }
     std::copy_backward(slots_ + at, slots_ + kept, slots_ + kept + 1);

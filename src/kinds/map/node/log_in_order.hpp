@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of a leaf as a scan goes through it: entries by key, of each key the newest that the
-// reader may see.
+// The log of a leaf in the order of a scan: entries by key, of each key the newest that is visible.
 //
-// Their places in the sorted block order the entries without a look at them; those that have the
-// same place are read and compared when the scan gets there. So a short scan in a leaf with a long
-// log touches the entries among its own items and no others.
+// Places in the sorted block order the entries without reading them; entries with the same place
+// are read and compared when the scan gets there. So a short scan in a leaf with a long log reads
+// only the entries among its own items.
 #pragma once
 
 #include <cstdint>
@@ -16,15 +15,15 @@ namespace espalier::tree {
 class LogInOrder {
  public:
   /// Takes the entries with places from `first` to `last`, both included.
-  /// Requires: the leaf stays; its head and the places are at hand.
+  /// Requires: the leaf outlives this; its head and the places are at hand.
   void begin(const NodeView& leaf, std::uint64_t read_version, std::uint32_t first,
              std::uint32_t last);
 
-  /// How many entries there are, of which some may turn out to be none: see at().
+  /// Number of entries; at() may find some of them invisible.
   [[nodiscard]] std::uint32_t count() const { return count_; }
   [[nodiscard]] std::uint32_t place(std::uint32_t i) const { return places_[i]; }
-  /// The i-th entry by key; null if it is none, for the reader may not see it, or a newer one has
-  /// its key. Such come behind the others with the same place.
+  /// The i-th entry by key; null if it is invisible to the reader or replaced by a newer entry.
+  /// Such entries come behind the others with the same place.
   [[nodiscard]] const LogItem* at(std::uint32_t i) {
     if ((decided_ >> i & 1) == 0) decide(i);
     return slots_[i] == kNone ? nullptr : &items_[slots_[i]];
@@ -42,7 +41,7 @@ class LogInOrder {
   std::uint32_t decided_ = 0;  // a bit for each entry: whether slots_ is final
   std::uint16_t places_[wire::kLogSlotsMax];
   std::uint8_t slots_[wire::kLogSlotsMax];
-  LogItem items_[wire::kLogSlotsMax];  // by slot, of those that are settled
+  LogItem items_[wire::kLogSlotsMax];  // by slot, of decided entries
   static_assert(wire::kLogSlotsMax <= 32, "a bit of decided_ for each");
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of log entries by key, computed from their order hints: the hint of an entry is its
-// place among the entries before it [Honeycomb §4.3]. No key is compared.
+// Computes the order of log entries by key from their order hints: the hint of an entry is its rank
+// among earlier entries [Honeycomb §4.3]. Compares no key.
 #pragma once
 
 #include <algorithm>
@@ -11,11 +11,11 @@
 
 namespace espalier::tree {
 
-/// Fills in `order[i]`, the slot of the i-th smallest entry. What `hint_of` says may be a lie.
+/// Fills in `order[i]`, the slot of the i-th smallest entry. Hints may be arbitrary bytes.
 /// Requires: order has kLogSlotsMax places.
 template <class HintOf>
 inline void sort_by_hints(std::uint32_t entries, const HintOf& hint_of, std::uint8_t* order) {
-  // Most logs have so few entries that their order fits one word, a byte for each.
+  // Most logs have so few entries that their order fits one word, a byte each.
   const std::uint32_t in_word = std::min(entries, 8u);
   std::uint64_t word = 0;
   for (std::uint32_t i = 0; i < in_word; ++i) {

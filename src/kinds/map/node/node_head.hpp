@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's first cache line, read once: what a walk needs to decide on its way down.
 //
-// Fields that change are read as atomics, so a compiler cannot merge two reads of one; walks that
-// ask the bytes again and again pay for each time. Here each word is read once and then only looked
-// at.
+// Changing fields are read as atomics, and the compiler may not merge two atomic reads, so walks
+// that read a field repeatedly pay each time. Here each word is read once.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +24,8 @@ struct NodeHead {
   static NodeHead read(const std::byte* at) {
     const auto word = [at](std::size_t i) { return base::load_shared<std::uint64_t>(at + 8 * i); };
     NodeHead head;
-    // In this order: if the identity is of the node that was meant, and that is live, then all that
-    // is read behind is of that node too, however the buffer was used before.
+    // In this order: if the identity is that of the expected node, and the node is live, all later
+    // reads are of that node too, whatever the buffer's earlier use.
     head.identity = base::load_shared<std::uint64_t>(at, std::memory_order_acquire);
     head.superseded = base::load_shared<std::uint64_t>(at + 16, std::memory_order_acquire);
     head.created = word(1);
@@ -53,15 +52,14 @@ struct NodeHead {
   [[nodiscard]] std::uint32_t prefix_bytes() const { return (shape >> 32) & 0xFFFF; }
   [[nodiscard]] std::uint32_t sorted_end() const { return static_cast<std::uint32_t>(shape >> 48); }
 
-  /// Of an interior node: how many first bytes its fences share.
+  /// Of an interior node: number of leading bytes that its fences share.
   [[nodiscard]] std::uint32_t fences_share() const { return wire::FencesShare{lock.bits}.bytes(); }
 
-  /// The place in the node's own scale of a key that begins with the node's prefix; formats keep
-  /// its first 16 or 32 bits.
+  /// Normalises a key that begins with the node's prefix; formats keep the first 16 or 32 bits.
   [[nodiscard]] std::uint64_t scaled(const SearchKey& key) const {
     return key_prefix_map()(key.head_after(prefix_bytes()));
   }
-  /// The version part of idea 1, for a node whose identity was checked.
+  /// The version check of DESIGN idea 1, for a node whose identity was checked.
   [[nodiscard]] Visibility current_at(std::uint64_t read_version, bool versions) const {
     if (created <= read_version && read_version < superseded && versions) [[likely]] {
       if (read_version != kNewest || superseded == wire::kLive) return Visibility::answers;

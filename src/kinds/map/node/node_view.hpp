@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a node's bytes: who may answer, which chunk, which item.
+// Reads a node's bytes: visibility, chunks, items, log entries, children.
 //
 // The bytes may come from anywhere (this process, another one, a network), so no offset or length
-// in them is believed: each is read once, clamped to the node, and only then used. A node that lies
-// can make a walk find nothing or give up (`sane()`), never read outside the node.
+// is trusted: each is read once, clamped to the node, then used. A corrupt node can make a walk
+// find nothing or give up (`sane()`), never read outside the node.
 //
 // Concurrency: a node may be appended to and superseded while it is read. The fields that change
 // (superseded, lock, neighbours, log slots and places, log entries) are read as atomics; a log
-// entry's other bytes only once its version says that it is complete. All else is constant once a
+// entry's other bytes only once its version shows that it is complete. All else is constant once a
 // node is live.
 #pragma once
 
@@ -23,16 +23,16 @@
 
 namespace espalier::tree {
 
-/// What a node says to a walker that came to it (DESIGN idea 1).
+/// What a node means to a walk that reached it (DESIGN idea 1).
 enum class Visibility : std::uint8_t {
   answers,  ///< it covers the key at the read version
-  older,    ///< it is too new: follow the old-version reference
+  older,    ///< it was created later: follow the old-version reference
   newer,    ///< it was superseded before the read version: go to the successor
-  outside,  ///< it is a good node that does not cover the key
-  nothing,  ///< no node of this map, or not the one that was meant: start again
+  outside,  ///< a valid node that does not cover the key
+  nothing,  ///< not a node of this map, or not the expected one: restart
 };
 
-/// The read version of writers: they want the newest state, released or not.
+/// The read version of writers, which need the newest state, released or not.
 inline constexpr std::uint64_t kNewest = wire::kLive - 1;
 
 /// An item of the sorted block, as found in the bytes.
@@ -114,7 +114,7 @@ class NodeView {
   [[nodiscard]] wire::Ref successor_ref() const {
     return {base::load_shared<std::uint64_t>(at_ + offsetof(wire::NodeHeader, successor_ref))};
   }
-  /// What it says of the buffer that it lies in.
+  /// The reference that the node records of its own buffer.
   [[nodiscard]] wire::Ref self_ref() const { return {load(&wire::NodeHeader::self_ref)}; }
   [[nodiscard]] wire::Lid lid() const { return load(&wire::NodeHeader::lid); }
   [[nodiscard]] wire::Lid left() const {
@@ -123,7 +123,7 @@ class NodeView {
   [[nodiscard]] wire::Lid right() const {
     return base::load_shared<wire::Lid>(at_ + offsetof(wire::NodeHeader, right));
   }
-  /// What a sorted item takes on the average, at least 1.
+  /// Average size of a sorted item, at least 1.
   [[nodiscard]] std::uint32_t item_bytes() const {
     const std::uint32_t items = this->items();
     return (sorted_end() - g_->sorted_begin) / (items != 0 ? items : 1) + 1;
@@ -133,7 +133,7 @@ class NodeView {
   [[nodiscard]] std::string_view low_fence() const {
     return text(load(&wire::NodeHeader::fence_begin), load(&wire::NodeHeader::low_bytes));
   }
-  /// Empty: there is none, the node reaches to the end of all keys.
+  /// Empty: the node is unbounded above.
   [[nodiscard]] std::string_view high_fence() const {
     const std::uint32_t low_bytes = load(&wire::NodeHeader::low_bytes);
     return text(load(&wire::NodeHeader::fence_begin) + low_bytes,
@@ -141,8 +141,8 @@ class NodeView {
   }
   [[nodiscard]] bool has_high_fence() const { return load(&wire::NodeHeader::high_bytes) != 0; }
 
-  // --- may it answer? ------------------------------------------------------------------------
-  /// low <= key < high. The heads nearly always decide.
+  // --- coverage ------------------------------------------------------------------------------
+  // low <= key < high. Key prefixes usually decide.
   [[nodiscard]] bool covers(const SearchKey& key) const {
     const std::uint64_t head = key.prefix();
     const bool above_low =
@@ -152,7 +152,7 @@ class NodeView {
         head < high_key_prefix() || (head == high_key_prefix() && below_high_fence(key));
     return above_low && below_high;
   }
-  /// low < key <= high: what a descending walk asks (rule 9). `key` empty stands for the end.
+  /// low < key <= high, for descending walks (rule 9). An empty `key` stands for the end.
   [[nodiscard]] bool covers_descending(const SearchKey& key) const {
     if (key.bytes() == 0) return !has_high_fence();
     return compare_keys(key.view(), low_fence()) > 0 &&
@@ -173,7 +173,7 @@ class NodeView {
         g_->sorted_begin + (chunk << g_->chunk_shift) + (start << g_->unit_shift);
     return offset < end ? offset : 0;
   }
-  /// Where the items of `chunk` end: at the first item of the next chunk that has one.
+  /// End of the items of `chunk`: the first item of the next chunk that has one.
   [[nodiscard]] std::uint32_t chunk_end(std::uint32_t chunk) const {
     return chunk_end(chunk, chunks(), sorted_end());
   }
@@ -185,7 +185,7 @@ class NodeView {
     return end;
   }
 
-  /// The item at `offset` of the sorted block. A malformed one ends at sorted_end and has no key.
+  /// The item at `offset` of the sorted block. A malformed item ends at sorted_end and has no key.
   /// Requires: offset < sorted_end().
   [[nodiscard]] SortedItem sorted_item(std::uint32_t offset) const {
     return sorted_item(offset, sorted_end());
@@ -217,7 +217,7 @@ class NodeView {
   }
 
   // --- log of a leaf -------------------------------------------------------------------------
-  /// The log begins behind the sorted block. The header says so too, but in its second line.
+  /// The log begins behind the sorted block. The header has log_begin too, but in its second line.
   [[nodiscard]] std::uint32_t log_begin() const {
     return (load(&wire::NodeHeader::sorted_end) + 7u) & ~7u;
   }
@@ -228,9 +228,9 @@ class NodeView {
   [[nodiscard]] std::uint32_t log_entries(wire::LockWord lock) const {
     return lock.entries() < g_->log_slots ? lock.entries() : g_->log_slots;
   }
-  /// Offset of entry `index`, or 0 if the slot is unwritten or lies.
+  /// Offset of entry `index`, or 0 if the slot is unwritten or corrupt.
   [[nodiscard]] std::uint32_t log_offset(std::uint32_t index) const {
-    // In a copy that came line by line, the count of entries may be newer than a slot.
+    // In a copy made line by line, the entry count may be newer than a slot.
     const auto slot = base::load_shared<std::uint16_t>(at_ + g_->slots_begin + 2 * index);
     const std::uint32_t units = slot & 0xFFu;
     const std::uint32_t offset = log_begin() + units * wire::kLogUnitBytes;
@@ -253,7 +253,7 @@ class NodeView {
   [[nodiscard]] std::uint16_t log_place(std::uint32_t index) const {
     return base::load_shared<std::uint16_t>(at_ + g_->places_begin + 2 * index);
   }
-  /// log_item() for who knows log_offset(index).
+  /// log_item() for callers that know log_offset(index).
   [[nodiscard]] LogItem log_item_at(std::uint32_t index, std::uint32_t offset,
                                     std::uint64_t read_version) const {
     LogItem item;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that reads a node, on bytes that are no node: nothing may be read outside the node,
-// and everything must come to an end. The node lies in an allocation of exactly its size.
+// Fuzzes everything that reads a node with arbitrary bytes: nothing reads outside the node, and
+// every loop terminates. The node lies in an allocation of exactly its size.
 //
-// Input: node size, log size, kind, a key, a read version, then the node's bytes; missing ones are
-// zeros. The bytes do not change meanwhile.
+// Input: node size, log size, kind, a key, a read version, then the node's bytes; missing bytes are
+// zeros. The bytes do not change during a run.
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -17,7 +17,7 @@
 namespace espalier::tree {
 namespace {
 
-/// Reads the input from its front; behind the end come zeros.
+/// Reads the input from its front; zeros follow its end.
 class Input {
  public:
   Input(const std::uint8_t* data, std::size_t size) : at_(data), left_(size) {}
@@ -45,7 +45,7 @@ class Node {
   Node(Input& input, const Geometry& g, std::uint8_t kind)
       : bytes_(new(std::align_val_t{64}) std::byte[g.node_bytes]{}) {
     input.copy(bytes_, g.node_bytes);
-    // Most random bytes are of no kind; what tells leaf from interior is not under test.
+    // Most random bytes have no valid kind, and dispatch by kind is not under test.
     if (kind % 4 != 3) {
       const auto chosen = kind % 2 == 0 ? wire::NodeKind::leaf : wire::NodeKind::interior;
       std::memcpy(bytes_ + offsetof(wire::NodeHeader, kind), &chosen, sizeof chosen);
@@ -64,7 +64,7 @@ void check(bool holds) {
   if (!holds) std::abort();
 }
 
-/// Reads all bytes of a text, so that a sanitizer sees where it lies.
+/// Reads all bytes of a text, so that a sanitizer checks them.
 std::uint64_t touch(std::string_view text) {
   std::uint64_t sum = 0;
   for (const char byte : text) sum += static_cast<unsigned char>(byte);
@@ -102,8 +102,8 @@ std::uint64_t search_leaf(const NodeView& leaf, const SearchKey& key, std::uint6
   return sum;
 }
 
-/// A scan, from its floor where there is one, delivers no more than the sorted items and the log's
-/// entries, and comes to an end.
+/// A scan, from its floor if there is one, delivers at most as many items as the sorted block and
+/// the log have, and terminates.
 std::uint64_t scan_leaf(const NodeView& leaf, const SearchKey* low, const SearchKey* high,
                         std::uint64_t version, const SearchKit& kit) {
   std::uint64_t sum = 0;
@@ -191,6 +191,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     sum += read_leaf(view, key, version, *kit);
     sum += read_interior(view, key, *kit);
   }
-  check(sum != ~std::uint64_t{0});  // so that nothing that was read is dropped
+  check(sum != ~std::uint64_t{0});  // keeps the reads from being optimised away
   return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A key prepared for searching: padded, with its head and its hash at hand; and how keys compare.
+// A key prepared for searching: padded copy, key prefix and hash; and the comparison of keys.
 #pragma once
 
 #include <bit>
@@ -19,14 +19,14 @@ namespace espalier::tree {
   return __builtin_bswap64(word);
 }
 
-/// The first 8 bytes of `key`, zero padded, as a big-endian number: orders as the keys do, up to
+/// The first 8 bytes of `key`, zero padded, as a big-endian number: has the order of keys, up to
 /// ties.
 [[nodiscard]] inline std::uint64_t key_prefix_of(std::string_view key) {
   return base::load_be64_prefix(key);
 }
 
-/// One byte of hash: tells log entries of different keys apart, nearly always. Reads 8 bytes at a
-/// time; the last word overlaps the one before.
+/// One byte of hash, to distinguish log entries of different keys. Reads 8 bytes at a time; the
+/// last word overlaps the one before.
 [[nodiscard]] inline std::uint8_t tag_of(std::string_view key) {
   constexpr std::uint64_t kMultiplier = 0x9E3779B97F4A7C15;
   std::uint64_t hash = key.size() * kMultiplier;
@@ -42,8 +42,8 @@ namespace espalier::tree {
   return static_cast<std::uint8_t>((hash ^ (hash >> 29)) >> 24);
 }
 
-/// Compares two keys in memcmp order, knowing that their first `equal_bytes` are equal (which both
-/// have). Below, equal, above: < 0, 0, > 0.
+/// Compares two keys in memcmp order: < 0, 0, > 0. Requires: both have `equal_bytes` bytes, which
+/// are equal.
 [[nodiscard]] inline int compare_keys(std::string_view a, std::string_view b,
                                       std::size_t equal_bytes = 0) {
   const std::size_t common = a.size() < b.size() ? a.size() : b.size();
@@ -51,7 +51,7 @@ namespace espalier::tree {
     const std::uint64_t x = big_endian_at(a.data() + equal_bytes);
     const std::uint64_t y = big_endian_at(b.data() + equal_bytes);
     if (x != y) return x < y ? -1 : 1;
-    if (common <= equal_bytes + 16) {  // what is left fits one overlapping word
+    if (common <= equal_bytes + 16) {  // the rest fits one overlapping word
       const std::uint64_t v = big_endian_at(a.data() + common - 8);
       const std::uint64_t w = big_endian_at(b.data() + common - 8);
       if (v != w) return v < w ? -1 : 1;
@@ -70,15 +70,15 @@ namespace espalier::tree {
   return a.size() == b.size() ? 0 : (a.size() < b.size() ? -1 : 1);
 }
 
-/// Compares two keys whose heads are equal.
+/// Compares two keys whose first 8 bytes, zero padded, are equal.
 [[nodiscard]] inline int compare_same_head(std::string_view a, std::string_view b) {
-  // Where one ends within its head, what the other has more of it are zeros: its length decides.
+  // If one key ends there, the rest of the other is zeros: the length decides.
   if (a.size() <= 8 || b.size() <= 8)
     return a.size() == b.size() ? 0 : (a.size() < b.size() ? -1 : 1);
   return compare_keys(a, b, 8);
 }
 
-/// Whether two keys are the same. Cheaper than compare_keys for short ones.
+/// Whether two keys are equal. Cheaper than compare_keys() for short ones.
 [[nodiscard]] inline bool same_key(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   if (a.size() >= 8 && a.size() <= 16) {
@@ -88,35 +88,32 @@ namespace espalier::tree {
   return a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0;
 }
 
-/// A key copied to where 8 bytes behind its end may be read (they are zero).
+/// A copy of a key, with 8 readable zero bytes behind its end.
 class SearchKey {
  public:
   SearchKey() { std::memset(data_, 0, 8); }  // the rest is written before it is read
   /// Requires: key.size() <= kKeyBytesMax + 1 (one more than a key: the successor of a key).
   void assign(std::string_view key) {
-    // What is kept in words comes from `key` itself: bytes just written would be late to read.
+    // The words come from `key` itself: loading bytes just stored would stall.
     const char* const at = key.data();
     bytes_ = static_cast<std::uint32_t>(key.size());
     if (bytes_ >= 8) [[likely]] {
       first_ = word_at(at);
       last_ = word_at(at + bytes_ - 8);
-      mask_ = ~std::uint64_t{0};
       if (bytes_ > 16) copy_middle(at);
       std::memcpy(data_, &first_, 8);
       std::memcpy(data_ + bytes_ - 8, &last_, 8);
     } else {
       first_ = last_ = __builtin_bswap64(key_prefix_of(key));
-      mask_ = mask_of(bytes_);
       std::memcpy(data_, &first_, 8);
     }
     std::memset(data_ + bytes_, 0, 8);
   }
-  /// Assigns the smallest key above `key`: with one byte more, which is zero.
+  /// Assigns the smallest key above `key`: `key` with a zero byte appended.
   void assign_successor(std::string_view key) {
     assign(key);
     ++bytes_;
     last_ = bytes_ > 8 ? last_ >> 8 : first_;
-    mask_ = bytes_ > 8 ? ~std::uint64_t{0} : mask_of(bytes_);
     std::memset(data_ + bytes_, 0, 8);
   }
   [[nodiscard]] std::string_view view() const { return {data_, bytes_}; }
@@ -129,15 +126,18 @@ class SearchKey {
   [[nodiscard]] std::uint64_t head_after(std::uint32_t prefix_bytes) const {
     return big_endian_at(data_ + (prefix_bytes <= bytes_ ? prefix_bytes : bytes_));
   }
-  /// Whether its first and last 8 bytes are those of `bytes` bytes at `at`.
+  /// Whether its first and last 8 bytes equal those of the `bytes` bytes at `at`.
   /// Requires: bytes == this->bytes() >= 8.
   [[nodiscard]] bool ends_match(const char* at, std::uint32_t bytes) const {
     return ((word_at(at) ^ first_) | (word_at(at + bytes - 8) ^ last_)) == 0;
   }
-  /// Whether the key is the same as `bytes` bytes at `at`, behind which 8 more can be read.
+  /// Whether the key equals the `bytes` bytes at `at`. Reads no other bytes: directly behind the
+  /// last item of a leaf a writer may be publishing the first entry of its log.
   [[nodiscard]] bool same_as(const char* at, std::uint32_t bytes) const {
-    if (bytes != bytes_ || (word_at(at) & mask_) != first_) return false;
-    if (bytes_ <= 8) return true;
+    if (bytes != bytes_) return false;
+    if (bytes < 8) [[unlikely]]
+      return key_prefix_of({at, bytes}) == prefix();
+    if (word_at(at) != first_) return false;
     if (word_at(at + bytes - 8) != last_) return false;
     if (bytes_ > kShortBytes) return std::memcmp(at + 8, data_ + 8, bytes_ - 16) == 0;
     std::uint64_t unlike = 0;
@@ -146,10 +146,10 @@ class SearchKey {
   }
 
  private:
-  // Of keys up to here a call would cost more than what it does.
+  // For keys up to this size a call of memcpy or memcmp costs more than the work itself.
   static constexpr std::uint32_t kShortBytes = 72;
 
-  // What lies between the first and the last 8 bytes, which may overlap with that.
+  // Copies the bytes between the first and the last 8, possibly overlapping these.
   void copy_middle(const char* at) {
     if (bytes_ > kShortBytes) {
       std::memcpy(data_ + 8, at + 8, bytes_ - 16);
@@ -162,18 +162,14 @@ class SearchKey {
     std::memcpy(&word, at, sizeof word);
     return word;
   }
-  static std::uint64_t mask_of(std::uint32_t bytes) {
-    return bytes == 0 ? 0 : ~std::uint64_t{0} >> 8 * (8 - bytes);
-  }
 
-  std::uint64_t first_ = 0;  // the first 8 bytes as they lie in memory, zero padded
+  std::uint64_t first_ = 0;  // the first 8 bytes in memory order, zero padded
   std::uint64_t last_ = 0;   // the last 8
-  std::uint64_t mask_ = 0;   // which bytes of a word belong to a key shorter than 8
   std::uint32_t bytes_ = 0;
   char data_[wire::kKeyBytesMax + 1 + 8 + 3];
 };
 
-/// Maps 8 bytes of a key monotonically to a head that spends its bits on the node's own range.
+/// Maps 8 bytes of a key monotonically to a key prefix whose bits cover the node's own range.
 struct KeyPrefixMap {
   /// Where values above the range saturate.
   static constexpr std::uint64_t kMost = 0xFFFF'FFFE'FFFF'FFFF;
@@ -186,8 +182,8 @@ struct KeyPrefixMap {
     const std::uint64_t range = last - first;
     return {first, static_cast<std::uint32_t>(range == 0 ? 63 : std::countl_zero(range))};
   }
-  /// 64 bits, of which formats keep the first 16 or 32. Values outside the range saturate, at one
-  /// less than all ones in 32 bits, which therefore can mark what is unused.
+  /// 64 bits, of which formats keep the first 16 or 32. Values outside the range saturate, above it
+  /// at one less than all ones in 32 bits; so all ones can mark unused entries.
   [[nodiscard]] std::uint64_t operator()(std::uint64_t word) const {
     if (word <= base) return 0;
     const std::uint64_t distance = word - base;

@@ -101,7 +101,8 @@ TEST(SearchKey, IsTheSameAsItself) {
     if (a.empty()) continue;
     key.assign(a);
     for (const std::string& b : hostile_keys()) {
-      const std::string copy = padded(b);
+      // As long as the key: AddressSanitizer sees a byte read behind it.
+      const std::vector<char> copy(b.begin(), b.end());
       ASSERT_EQ(key.same_as(copy.data(), static_cast<std::uint32_t>(b.size())), a == b)
           << testing::PrintToString(a) << " " << testing::PrintToString(b);
     }

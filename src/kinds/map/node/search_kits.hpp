@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The search kernels, one type per instruction set, so that hot code can be compiled with a kit
-// inlined (group.hpp); everything else goes through the pointers of a SearchKit.
+// inlined (host/group.hpp); all other code calls through the pointers of a SearchKit.
 //
 // Code that uses a kit in line must itself be compiled for the kit's instructions: put the
 // function that everything is inlined into under ESPALIER_TARGET_AVX2 or ESPALIER_TARGET_AVX512.
@@ -54,9 +54,9 @@ struct ScalarKit {
     return rank;
   }
 
-  // Slots are written while they are read, so the scalar form reads them as atomics. A vector load
-  // cannot be one in C++'s terms; on the machines that have these instructions each 16-bit lane of
-  // it is still read whole, which is all that is asked: a slot that matters was complete before.
+  // Slots are written concurrently, so the scalar form reads them as atomics. A vector load is not
+  // atomic in C++ terms; on machines with these instructions each 16-bit lane is still read whole,
+  // which suffices: a slot that matters was complete before.
   static std::uint64_t match_tags(const std::byte* slots, std::uint32_t count, std::uint8_t tag) {
     std::uint64_t mask = 0;
     for (std::uint32_t i = 0; i < count; ++i) {
@@ -77,7 +77,7 @@ struct Avx2Kit {
     const __m256i limit = _mm256_set1_epi16(static_cast<short>(head));
     std::uint32_t below = 0;
     std::uint32_t at_most = 0;
-    for (std::uint32_t i = 0; i < count; i += 16) {  // two bits of movemask's for each head
+    for (std::uint32_t i = 0; i < count; i += 16) {  // two bits of movemask per key prefix
       const __m256i lanes = load(key_prefixes + std::size_t{2} * i);
       const std::uint32_t left = count - i;
       const std::uint32_t valid = left >= 16 ? ~0u : (1u << (2 * left)) - 1;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offload that writes several items at once, on conditions.
+// The offload that writes several items conditionally, in one batch.
 #include <algorithm>
 #include <list>
 #include <optional>
@@ -26,12 +26,12 @@
 namespace espalier::offload {
 namespace {
 
-/// The entries of a batch, as they lie in the request.
+/// The entries of a batch; views point into the request.
 struct Entries {
   std::vector<tree::BatchWrite> writes;
   std::vector<tree::BatchCheck> checks;
 
-  /// Returns false if the payload is no batch of so many entries.
+  /// Returns false if the payload is not a batch of exactly `count` entries.
   bool read(std::string_view payload, std::uint32_t count) {
     wire::PayloadReader reader(payload);
     for (; count != 0; --count) {
@@ -45,30 +45,30 @@ struct Entries {
     }
     return reader.complete();
   }
-  /// Whether the own shard of this map has all their keys.
+  /// Whether the map's own shard has all their keys.
   [[nodiscard]] bool lie_in(const wire::ShardMap& map) const {
     const auto has = [own = map.bounds(map.own)](const auto& entry) { return own.has(entry.key); };
     return std::ranges::all_of(writes, has) && std::ranges::all_of(checks, has);
   }
 };
 
-// A batch is written in one piece, so one of more entries or bytes than these is not for the
-// scheduler's thread, on which everybody waits for it.
+// A batch is applied in one piece, so a larger one runs on a helper instead of the scheduler's
+// thread, where all other requests would wait for it.
 constexpr std::uint32_t kEntriesHere = 64;
 constexpr std::size_t kBytesHere = std::size_t{64} << 10;
-constexpr std::uint64_t kAgainNs = 1'000'000;  // between two tries without memory
+constexpr std::uint64_t kAgainNs = 1'000'000;  // between two attempts without memory
 
-/// What the batch did, once it was tried, and before that what helpers have copied of it.
+/// Result of the batch once it was applied; before that, what helpers have copied of it.
 struct BatchState {
   std::optional<Result<tree::BatchApplied>> done;
-  std::uint64_t starving_since_ns = 0;  // when it first found no memory
+  std::uint64_t starving_since_ns = 0;  // time of the first attempt without memory
 
   std::optional<Entries> entries;
-  std::size_t to_stage = 0;               // the write that comes next
-  std::list<memory::StagedBytes> staged;  // of the writes, which point here
+  std::size_t to_stage = 0;               // index of the next write to stage
+  std::list<memory::StagedBytes> staged;  // values of writes, which point here
 };
 
-// As other writes it waits a while for memory that leases hold, or readers of expired snapshots.
+// Like other writes it waits a while for memory held by leases, or by readers of expired snapshots.
 bool may_try_again(Call& call, BatchState& state) {
   const bool starved = !*state.done && state.done->error().code == Code::out_of_memory;
   if (!starved || !call.services().store.others_hold_memory()) return false;
@@ -89,14 +89,14 @@ Result<tree::BatchApplied> apply(tree::ThreadContext& context, tree::MapCore& ma
   return tree::apply_batch(context, map, entries.writes, entries.checks);
 }
 
-// Values into buffers of their own, piece by piece. False: there is more to do. Where there is no
-// memory for one, the batch itself asks for it again.
+// Copies values into buffers of their own, piece by piece. False: more is to be done. Without
+// memory for a buffer, the batch itself tries again.
 bool stage_values(StepContext& step, tree::ThreadContext& context, tree::MapCore& map,
                   BatchState& state) {
   for (; state.to_stage < state.entries->writes.size(); ++state.to_stage) {
     tree::BatchWrite& write = state.entries->writes[state.to_stage];
     if (write.erase || write.value.size() <= map.geometry.inline_value_bytes_max) continue;
-    if (write.value.size() > wire::kValueBytesMax) return true;  // it is refused
+    if (write.value.size() > wire::kValueBytesMax) return true;  // refused later
     if (write.staged == nullptr) {
       auto begun = tree::stage_value(context, map, write.value);
       if (!begun) return true;
@@ -113,7 +113,7 @@ bool stage_values(StepContext& step, tree::ThreadContext& context, tree::MapCore
   return true;
 }
 
-// On another thread, which has no place among the epochs yet.
+// On a helper thread, which has no epoch slot of its own.
 JobStep apply_elsewhere(StepContext& step, BatchState& state, tree::MapCore& map,
                         const map_calls::BatchToWrite& asked, std::uint32_t shard) {
   auto slot = map.store.epochs.join();
@@ -145,12 +145,12 @@ Next answer_batch(Call& call, const tree::BatchApplied& done) {
 Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
   BatchState& state = call.state<BatchState>();
   if (!state.done) {
-    // So many would be refused below, after they had taken several times the request's memory.
+    // Would be refused below, but only after using several times the request's memory.
     if (asked.count > tree::kBatchWritesMax + tree::kBatchChecksMax) {
       return call.fail({Code::invalid_argument, 0, asked.count});
     }
     HostMap& map = host_map_of(call);
-    // As a walk that writes: so many others wait for their records to be durable.
+    // Like a writing walk: too many others wait for their records to be durable.
     if (map.recorded && !map.may_write()) return call.after_release();
     if (asked.count > kEntriesHere || asked.entries.size() > kBytesHere) {
       return call.helper_steps_when_possible(
@@ -173,8 +173,8 @@ Next write_batch(Call& call, const map_calls::BatchToWrite& asked) {
   const bool no_room = !done && done.error().code == Code::busy;
   if (no_room && map.recorded && call.may_wait_for_room()) return call.with_room();
   if (!done) return call.fail(done.error());
-  // The answer waits for the release of the version under which all was written. Where the map
-  // makes no records, that waits for other writers alone, whatever the disk does.
+  // The answer waits for the release of the batch's version. For a map without records, that
+  // depends on other writers only, not on the disk.
   if (map.recorded) {
     call.wait_for(done->wait_for);
   } else if (map.released() < done->wait_for) {

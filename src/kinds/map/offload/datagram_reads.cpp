@@ -70,7 +70,7 @@ void DatagramReads::take(std::span<const std::byte> datagram, const DatagramSour
   if (!take_checked(session, *request, from)) count_drop();
 }
 
-// What somebody else sends again is refused by its number or address, before it counts.
+// Replays by other peers are refused by number or address, before they are charged to the session.
 bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session,
                                  const wire::TakenRequest& request, const DatagramSource& from) {
   switch (static_cast<wire::DatagramKind>(request.header.kind)) {
@@ -80,7 +80,7 @@ bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session
   }
 }
 
-// A hello is good once: one that is sent again from elsewhere has nothing sent there.
+// A hello is accepted once: a replay from another address causes no reply.
 bool DatagramReads::challenge(DatagramSession& session, const wire::DatagramRequest& hello,
                               const DatagramSource& from) {
   if (!session.taken.take_new(hello.number) || !may_hello(session)) return false;
@@ -93,7 +93,7 @@ bool DatagramReads::challenge(DatagramSession& session, const wire::DatagramRequ
   return true;
 }
 
-// Nor is a proof good again, for the session may have another address since.
+// A proof is accepted once too, since the session may have another address by then.
 bool DatagramReads::prove(DatagramSession& session, const wire::TakenRequest& proof,
                           const DatagramSource& from) {
   const auto challenge = sessions_.challenge(session, from);
@@ -115,14 +115,14 @@ ServedMap* DatagramReads::map_of(DatagramSession& session, const wire::TakenRequ
     return nullptr;
   }
   ServedMap* const map = maps_.find(number);
-  // Without versions a read may see what is not released, whose answer rings keep back.
+  // Without versions a read may see unreleased state, and rings would delay such an answer.
   if (map == nullptr || !map->keeps_versions()) return nullptr;
   if (map->shard != nullptr && !map->shard->bounds(map->shard->own).has(get.key)) return nullptr;
   return map;
 }
 
-// Switches know where nodes begin, and no generations. Whether the one that begins there may answer
-// is asked like that of any hint.
+// Switches know where nodes begin, but no generations. The node there is checked like that of any
+// hint.
 wire::Ref DatagramReads::hint_of(const wire::DatagramRequest& get) const {
   const wire::Ref hint{get.hint};
   if (!hint || hint.generation() != 0) return hint;
@@ -131,7 +131,7 @@ wire::Ref DatagramReads::hint_of(const wire::DatagramRequest& get) const {
                          pool.generation_in_use(hint.offset(), memory::BufferKind::node));
 }
 
-// As of a request by rings: whoever is refused here need not ask there.
+// As for a request by rings: a refused client need not ask there.
 void DatagramReads::refuse_access(const DatagramSession& session, std::uint32_t map,
                                   const DatagramSource& from, const Error& why) noexcept {
   services_.denied.fetch_add(1, std::memory_order_relaxed);
@@ -172,7 +172,7 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
     map->submit(begun.walk, *this, hint_of(get.header));
     maps_.begin_walks(*map);
   } catch (const std::bad_alloc&) {
-    if (begun.session == nullptr) return true;  // it has been answered
+    if (begun.session == nullptr) return true;  // it was answered inline
     begun.session = nullptr;
     --map->users;
     free_gets_.push_back(place);
@@ -189,7 +189,7 @@ void DatagramReads::done(const Completion& found) {
   free_gets_.push_back(static_cast<std::uint32_t>(found.tag));
 }
 
-// A session that is over, or a node that may not answer any more, says nothing.
+// Sends nothing for a session that has ended, or when the node may not answer any more.
 void DatagramReads::answer(const DatagramSession& session, const Get& get,
                            const Completion& found) {
   if (session.over.load(std::memory_order_acquire) || (gate_ != nullptr && !gate_->is_open())) {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets of maps that come as datagrams (wire/datagram.hpp): what is taken, what is read, and what is
-// sent to whom. Of sockets it knows nothing.
+// Serves gets of maps that arrive as datagrams (wire/datagram.hpp): validates them, reads, and
+// prepares replies. Independent of sockets.
 //
-// What never happens
-// - Nothing is sent for a datagram whose tag is not that of a session that is there, and no answer
-//   goes to an address that the session has not proved.
-// - No answer is given that the same get by rings would not be given: what a role or a name
-//   forbids, another node's keys, maps without versions and long values are sent to the rings.
+// Invariants
+// - A datagram without the valid tag of an existing session causes no reply, and no answer goes to
+//   an address that the session has not proved.
+// - No answer is given that the same get by rings would not get: what a role or a name forbids,
+//   another node's keys, maps without versions and long values are redirected to the rings.
 //
 // Thread: one at a time.
 #pragma once
@@ -29,7 +29,7 @@ struct ServingGate;
 
 class DatagramReads final : private Handler {
  public:
-  /// Gets that are walked together; more are dropped until step() has ended some.
+  /// Gets walked concurrently; further ones are dropped until step() has completed some.
   static constexpr std::size_t kGets = 32;
 
   struct Reply {
@@ -42,22 +42,22 @@ class DatagramReads final : private Handler {
   DatagramReads(Services& services, DatagramSessions& sessions, std::uint32_t shard);
   ~DatagramReads() override;
 
-  /// Takes one datagram, of whatever bytes, as it came from there.
+  /// Takes one datagram, which may be any bytes, from its source address.
   void take(std::span<const std::byte> datagram, const DatagramSource& from, std::uint64_t now_ns);
-  /// How many more it can take, whatever they are, with replies for all.
+  /// Number of further datagrams of any kind that it can take, with room for their replies.
   [[nodiscard]] std::size_t places() const {
     return std::min(free_gets_.size(), replies_.size() - ready_);
   }
-  /// One turn of the walks in flight. Returns whether there are any.
+  /// Advances the walks in flight by one turn. Returns whether there are any.
   bool step() { return maps_.step(); }
-  /// What is to be sent, until forget_replies().
+  /// Replies to be sent, until forget_replies().
   [[nodiscard]] std::span<const Reply> replies() const { return {replies_.data(), ready_}; }
   void forget_replies() { ready_ = 0; }
-  /// Now and then: lets go of maps that were dropped. Requires: no walk is in flight.
+  /// Periodic maintenance: releases dropped maps. Requires: no walk is in flight.
   void maintain() { maps_.let_go_of_dropped(); }
 
  private:
-  /// A get in flight; what its walk points to.
+  /// A get in flight, and what its walk points to.
   struct Get {
     std::shared_ptr<DatagramSession> session;
     wire::DatagramRequest asked;
@@ -99,7 +99,7 @@ class DatagramReads final : private Handler {
   std::vector<std::uint32_t> free_gets_;
   std::vector<Reply> replies_;
   std::size_t ready_ = 0;
-  std::uint64_t now_ns_ = 0;  // as of the datagram that is taken
+  std::uint64_t now_ns_ = 0;  // time of the current datagram
 };
 
 }  // namespace espalier::offload

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary datagrams, with wrong tags and with right ones, from any of four addresses: what is
-// sent goes where its request came from, nothing is longer than that but answers, and the owner
-// of a session gets right answers all the while.
+// Arbitrary datagrams, with invalid and valid tags, from any of four addresses: replies go to their
+// request's source, none but answers is longer than its request, and the legitimate owner of a
+// session always gets correct answers.
 //
 // Input: a byte for each step, and the datagram's bytes.
 #include <cstring>
@@ -22,7 +22,7 @@ struct World {
   }
   DatagramNode node;
   DatagramClient good;
-  DatagramClient bad;  // whose key the input has
+  DatagramClient bad;  // the input has its key
 };
 
 std::string datagram_from(base::FuzzInput& input, const DatagramClient& bad) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets by datagrams against the map, and datagrams that are replayed, forged, from elsewhere, of
-// other sessions and of none: what is sent for them, and to whom.
+// Gets by datagrams against the map, and datagrams that are replayed, forged, from other addresses,
+// of other sessions and of none: which replies are sent, and to which address.
 #include "kinds/map/offload/datagram_reads.hpp"
 
 #include <gtest/gtest.h>
@@ -127,7 +127,7 @@ TEST_F(DatagramReadsOf, RolesAndNamesAreLookedAt) {
   EXPECT_EQ(node_.node.services().denied, 2u);
 }
 
-// Whoever is refused need not ask by rings, where that would be kept.
+// A refused client may never send the request by rings, so the refusal is audited here.
 TEST_F(DatagramReadsOf, RefusalsAreKeptForThoseWhoAudit) {
   AuditLog& audit = node_.node.services().audit;
   audit.open();
@@ -149,7 +149,7 @@ TEST_F(DatagramReadsOf, RefusalsAreKeptForThoseWhoAudit) {
   ASSERT_TRUE(second);
   EXPECT_EQ(second->object, "#77");
   EXPECT_FALSE(audit.take());
-  // As of a request by rings: so many at once, and others' all the same.
+  // As for requests by rings: a bounded burst, and those of others all the same.
   for (std::uint64_t i = 0; i < 2 * AuditLog::kBurst; ++i) {
     static_cast<void>(client.ask(client.get("a"), kHere));
   }
@@ -296,8 +296,8 @@ TEST_F(Proved, MoreThanItTakesAtATimeAreDropped) {
   EXPECT_EQ(client_.ask(client_.get("a"), kHere), DatagramStatus::absent);
 }
 
-// What a principal costs is bounded, whoever replays or makes its datagrams and however many
-// sessions it has, and that of others is not touched.
+// The cost of a principal is bounded, whichever peer replays or forges its datagrams and however
+// many sessions it has; other principals are not affected.
 TEST_F(Proved, MoreThanTheRateOfItsPrincipalAreDropped) {
   DatagramClient second(node_);
   DatagramClient other(node_, Access::everything(), 2);

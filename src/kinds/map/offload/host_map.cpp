@@ -17,7 +17,7 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kLanes = 32;  // walks of one map that run together
+constexpr std::uint32_t kLanes = 32;  // concurrent walks of one map
 
 }  // namespace
 
@@ -37,7 +37,7 @@ HostMap::HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_s
       walks_, *core, kLanes, [this](std::uint32_t, base::ReadyQueue& queue) {
         return tree::HostAccess(core->base, queue, true, &interleave_warm_);
       });
-  // Their scheduler keeps answers where the store's records are to be durable.
+  // The scheduler delays the answers if the store's records must be durable.
   if (recorded && core->store.catalog.redo() != nullptr) executor_->answer_before_release();
 }
 
@@ -71,7 +71,7 @@ bool HostMap::may_write() const {
 
 std::uint64_t HostMap::take_unreleased() { return executor_->take_unreleased(); }
 
-// The map may have grown since it was last walked.
+// The map may have grown since its last walk.
 void HostMap::begin_walks() {
   if (!walking) interleave_warm_ = core->far_interior();
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map of the host as the requests of one scheduler reach it: its walks run here, by loads and
-// stores.
+// A local map as the requests of one scheduler use it: walks run here, by loads and stores.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -22,7 +21,7 @@ class MapCore;
 
 namespace espalier::offload {
 
-/// Of the host: walks by loads and stores, and all else that wants the map itself.
+/// Of the host: walks by loads and stores, and all calls that need the map itself.
 class HostMap final : public ServedMap {
  public:
   HostMap(std::shared_ptr<tree::MapCore> core_in, base::EpochSlot walks_slot,
@@ -42,18 +41,18 @@ class HostMap final : public ServedMap {
   [[nodiscard]] bool failed() const override;
   [[nodiscard]] bool may_write() const override;
   [[nodiscard]] std::uint64_t take_unreleased() override;
-  /// Cost: within the completion of the key's walk, a lock and a look-up; else a descent besides.
+  /// Cost: within the completion of the key's walk, a lock and a lookup; else also a descent.
   void count_answer(std::string_view key, std::uint64_t now_ns) override;
   [[nodiscard]] std::shared_ptr<void> keep() const override { return core; }
 
   const std::shared_ptr<tree::MapCore> core;
-  tree::ThreadContext calls;  ///< of what is done at once, beside the walks
+  tree::ThreadContext calls;  ///< of calls that run inline, beside the walks
 
  private:
   class Walks;  // a MapExecutor
   void begin_walks();
 
-  tree::ThreadContext walks_;  // of the executor below
+  tree::ThreadContext walks_;  // used by executor_
   bool interleave_warm_ = false;
   std::unique_ptr<Walks> executor_;
 };

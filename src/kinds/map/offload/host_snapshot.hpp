@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A version of a map of the host that a client holds, or a request that takes several walks.
+// A held version of a local map, for a client or for a request of several walks.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace espalier::offload {
 
-/// Kept by the host, beside the memory. The map stays for as long.
+/// Held on the host, in its own memory. Keeps the map alive.
 class HostSnapshot final : public HeldSnapshot {
  public:
-  /// Requires: the caller's epoch is exposed since before it read `version`.
+  /// Requires: the caller's epoch was exposed before it read `version`.
   HostSnapshot(std::shared_ptr<tree::MapCore> map, std::uint64_t version, std::string owner)
       : map_(std::move(map)), held_(map_->store.reclaimer.hold(*map_, version, std::move(owner))) {}
   ~HostSnapshot() override { map_->store.reclaimer.drop(*map_, held_); }

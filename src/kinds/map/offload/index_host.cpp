@@ -16,7 +16,7 @@
 
 namespace espalier::offload {
 
-// Keys that sessions share are known to transports of packets alone, and where such are tried.
+// Only packet transports know region keys that sessions share.
 IndexHost* IndexHost::of(EndpointSide& endpoint) {
   const std::string_view transport = endpoint.properties.transport;
   if (!endpoint.one_sided || (transport != "roce" && transport != "sim")) return nullptr;
@@ -54,8 +54,8 @@ Result<std::shared_ptr<IndexedMap>> IndexHost::offer(const std::shared_ptr<tree:
   return made;
 }
 
-// Of a map that lies on several nodes all come to one key, unless something else has its place
-// here, or the map was offered anew: then its clients are given one more.
+// A map that lies on several nodes has one key on all of them, unless that key is taken here, or
+// the map was offered anew: its clients then get a further key.
 Result<fabric::Registration> IndexHost::offer_keyed(
     const tree::MapCore& map, const std::shared_ptr<fabric::SharedMap>& shared) {
   if (map.shard != nullptr) {
@@ -65,7 +65,7 @@ Result<fabric::Registration> IndexHost::offer_keyed(
   return regions_.offer_shared(shared, fabric::SharedKind::keyed);
 }
 
-// Where no slot is to be had, all keys begin with it.
+// Without an epoch slot, the prefix shared by all keys.
 std::string IndexHost::prefix_of(const tree::MapCore& map, std::string_view low,
                                  std::string_view high) {
   auto slot = store_.epochs.join();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What READs by keys that sessions share have met at a node (map_reads.hpp): how good tables in
-// switches are, as the memory sees it.
+// Counts of READs by shared region keys at a node (map_reads.hpp): shows how good the tables in
+// switches are.
 //
 // Thread: any.
 #pragma once
@@ -11,11 +11,11 @@
 namespace espalier::offload {
 
 struct IndexReadCounts {
-  std::atomic<std::uint64_t> resolved{0};  // no table had met them: the node went down by itself
-  std::atomic<std::uint64_t> leaves{0};    // a table had sent them to a leaf
-  std::atomic<std::uint64_t> interior{0};  // or to a node above leaves
-  std::atomic<std::uint64_t> nothing{0};   // or where no node of the map is any more
-  std::atomic<std::uint64_t> followed{0};  // of leaves and interior: what had replaced it came
+  std::atomic<std::uint64_t> resolved{0};  // matched no table: the node descended itself
+  std::atomic<std::uint64_t> leaves{0};    // redirected by a table to a leaf
+  std::atomic<std::uint64_t> interior{0};  // redirected to an interior node
+  std::atomic<std::uint64_t> nothing{0};   // redirected to where the map has no node any more
+  std::atomic<std::uint64_t> followed{0};  // of leaves and interior: answered with a successor
 };
 
 }  // namespace espalier::offload

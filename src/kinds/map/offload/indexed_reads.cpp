@@ -14,14 +14,14 @@
 
 namespace espalier::offload {
 
-// A part that is made later is fenced later: the memory's part is there before.
+// Created after the memory's part, so fenced after it.
 IndexedReads& IndexedReads::of(Connection& connection, OneSidedHost& host) {
   EndpointSide& endpoint = connection.side->endpoint;
   return connection.parts.of<IndexedReads>(host, endpoint.regions, IndexHost::of(endpoint));
 }
 
-// READs that tables send by its redirect keys bring nothing from here on. The right to use the
-// shared ones has gone with the session's own key.
+// From here on READs that tables redirect to its keys return nothing. The right to use shared keys
+// ended with the session's own key.
 void IndexedReads::fence() {
   for (Redirect& redirect : redirects_) {
     index_->retire(std::move(redirect.before));
@@ -75,7 +75,7 @@ Result<fabric::RemoteRegion> IndexedReads::open_redirect(const std::shared_ptr<I
   return redirects_.back().key.remote();
 }
 
-// The map may have been offered anew since, and then the last one is meant.
+// The map may have been offered anew since; the last entry is the current one.
 IndexedReads::Redirect* IndexedReads::redirect_of(std::uint32_t map) {
   for (auto at = redirects_.rbegin(); at != redirects_.rend(); ++at) {
     if (at->map->id() == map) return &*at;

@@ -8,7 +8,7 @@
 
 namespace espalier::offload {
 
-// Between the look and the change another thread may charge it: then it stands a little higher.
+// If another thread charges it between load and update, it stands slightly higher.
 void LaneRounds::begin(LaneShare& share) const {
   if (share.walks.fetch_add(1, std::memory_order_relaxed) != 0) return;
   const std::uint64_t present = present_.load(std::memory_order_relaxed);
@@ -45,7 +45,7 @@ bool LaneQueue::take(const PrincipalRef& account, const Connection& connection, 
     rounds_.grant(share, false);
     return true;
   }
-  Principals alone;  // until there is memory for all that it takes
+  Principals alone;  // spliced in once all memory is allocated
   auto known = by_account_.find(account.get());
   if (known == by_account_.end()) {
     alone.push_back({account, share, grants_, {}});
@@ -113,7 +113,7 @@ std::optional<LaneQueue::Walk> LaneQueue::next() {
 void LaneQueue::give_back(PrincipalAccount& account, std::uint64_t cost) {
   ESPALIER_ASSERT(running_ != 0);
   --running_;
-  auto& share = account.parts.of<LaneShare>();  // take() has made it
+  auto& share = account.parts.of<LaneShare>();  // created by take()
   rounds_.charge(share, cost);
   rounds_.end(share);
 }

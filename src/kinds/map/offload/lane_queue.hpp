@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets a lane: long walks of one scheduler, of which only so many run together, and what all
-// schedulers of a node know of who had how many.
+// Fair queueing of long walks: a scheduler runs a limited number of long walks concurrently, each
+// in a lane, and all schedulers of a node share the accounts of service received.
 //
-// While lanes are free a walk takes one at once, and its principal's account is charged when it
-// ends. When all are taken, walks wait, and each lane that becomes free goes
+// While lanes are free a walk takes one immediately, and its principal's account is charged when it
+// ends. When all lanes are taken, walks wait, and each freed lane goes
 //
-//   to the principal that stands lowest on the node, of those that wait here;
-//   of that principal, to its connection whose turn it is; and of that, to its first walk.
+//   to the principal with the lowest standing on the node among those that wait here;
+//   of that principal, to the connection whose turn it is; and of that, to its first walk.
 //
-// A principal stands at what its walks have cost in all schedulers of the node, and an estimate for
-// those that run. So a principal that is served by several workers gets no more of the node than
-// one that has a single connection. That is why principals do not take turns by rounds, as in
-// fair_queue.hpp, whose rounds belong to one queue: it is fair queueing by the service had so far
-// [Goyal, Vin and Cheng, Start-time fair queuing, 1996]. Its bounds:
+// A principal's standing is the cost of its walks in all schedulers of the node, plus an estimate
+// for running ones. So a principal served by several workers gets no larger share of the node than
+// one with a single connection. Rounds as in fair_queue.hpp would not do, since they belong to one
+// queue: this is fair queueing by received service [Goyal, Vin and Cheng, Start-time fair queuing,
+// 1996]. Its bounds:
 //
-// - One that begins to walk stands no lower than the walks that were granted last: nobody saves up.
-// - None stands more than kDebtMax above these: nobody pays long for lanes that were free.
-// - One that waits here gets a lane of each kStarvedGrants for each principal that waits, however
-//   high it stands because of what it has elsewhere: so each of its clients goes on.
+// - A principal that begins to walk stands no lower than the last granted walks: no credit
+//   accumulates.
+// - No principal stands more than kDebtMax above these: nothing is owed for long for lanes that
+//   were free.
+// - Of every kStarvedGrants grants per waiting principal, each principal that waits here gets one,
+//   however high it stands because of its service elsewhere: so each of its clients progresses.
 //
-// Cost is counted, not measured: items and bytes that a walk passed (LaneRounds::cost).
+// Cost is computed, not measured: from the items and bytes that a walk passed (LaneRounds::cost).
 #pragma once
 
 #include <atomic>
@@ -43,29 +45,29 @@ struct Request;
 
 /// A principal's long walks on all workers. Thread: any.
 struct LaneShare final : AccountPart {
-  std::atomic<std::uint64_t> served{0};   // what they have cost
-  std::atomic<std::uint32_t> walks{0};    // that wait or run
-  std::atomic<std::uint32_t> running{0};  // of these
+  std::atomic<std::uint64_t> served{0};   // their total cost
+  std::atomic<std::uint32_t> walks{0};    // waiting or running
+  std::atomic<std::uint32_t> running{0};  // of these, running
 };
 
-/// Where the principals of a node stand. Thread: any.
+/// Standings of the principals of a node. Thread: any.
 class LaneRounds {
  public:
-  /// What a walk is taken for until it has ended: about as much as one may cost.
+  /// Estimated cost of a running walk: about the maximum of one.
   static constexpr std::uint64_t kEstimate = 8192;
   static constexpr std::uint64_t kDebtMax = 64 * kEstimate;
 
-  /// Of a walk that has passed these.
+  /// Cost of a walk that has passed these.
   [[nodiscard]] static std::uint64_t cost(std::uint64_t items, std::uint64_t bytes) {
     constexpr std::uint64_t kDescent = 64;
-    constexpr std::uint64_t kBytesOfAnItem = 32;  // that take as long to copy as an item to find
+    constexpr std::uint64_t kBytesOfAnItem = 32;  // copied in the time of finding one item
     return kDescent + items + bytes / kBytesOfAnItem;
   }
 
-  /// A walk of it waits or runs from now on, until end().
+  /// Registers a waiting or running walk, until end().
   void begin(LaneShare& share) const;
   void end(LaneShare& share) const { share.walks.fetch_sub(1, std::memory_order_relaxed); }
-  /// A walk of it has a lane from now on, until charge(). `waited`: others had to wait for it.
+  /// A walk gets a lane, until charge(). `waited`: lanes were contended.
   void grant(LaneShare& share, bool waited);
   void charge(LaneShare& share, std::uint64_t cost) const;
   [[nodiscard]] std::uint64_t standing(const LaneShare& share) const {
@@ -74,16 +76,15 @@ class LaneRounds {
   }
 
  private:
-  std::atomic<std::uint64_t> present_{0};  // where those stood that were granted lanes
+  std::atomic<std::uint64_t> present_{0};  // standing of the principals granted lanes last
 };
 
 /// The lanes of one scheduler. Thread: that of the scheduler.
 class LaneQueue {
  public:
-  /// After how many grants to others, for each principal that waits, one that waits gets a lane.
+  /// Grants to others, per waiting principal, after which a waiting one gets a lane.
   static constexpr std::uint64_t kStarvedGrants = 256;
-  /// Of so many principals that wait the lowest is found; of more, that of the ones that have
-  /// waited longest.
+  /// Number of waiting principals, in order of waiting time, among which the lowest is found.
   static constexpr std::size_t kCompared = 512;
 
   struct Walk {
@@ -96,15 +97,15 @@ class LaneQueue {
   LaneQueue(const LaneQueue&) = delete;
   LaneQueue& operator=(const LaneQueue&) = delete;
 
-  /// Takes a lane. False: there is none now, or others wait for one; it waits, for next().
-  /// Errors: std::bad_alloc, and nothing was taken. Cost: two counts of the account.
+  /// Takes a lane. False: none is free, or others wait; the walk is queued for next().
+  /// Errors: std::bad_alloc, with nothing taken. Cost: two counter updates of the account.
   [[nodiscard]] bool take(const PrincipalRef& account, const Connection& connection,
                           const Walk& walk);
-  /// The next walk that gets a lane; nothing: none waits, or no lane is free. Its owner begins it.
+  /// The next walk that gets a lane; nothing: none waits, or no lane is free. The caller begins it.
   [[nodiscard]] std::optional<Walk> next();
   /// A walk on this account has ended.
   void give_back(PrincipalAccount& account, std::uint64_t cost);
-  /// Calls `ended` with each walk of a connection that waits, which it does no more.
+  /// Removes the waiting walks of a connection, and calls `ended` with each.
   template <class Ended>
   void drop(const Connection& connection, const Ended& ended);
 
@@ -116,12 +117,12 @@ class LaneQueue {
     const Connection* connection;
     std::deque<Walk> walks;
   };
-  /// A principal that waits. Its connections, and it among others, stand in the order in which they
-  /// had a lane last, or began to wait.
+  /// A waiting principal. Principals, and connections of one, are ordered by the time of their last
+  /// lane, or of the begin of waiting.
   struct Waiting {
     PrincipalRef account;
-    LaneShare& share;             // of it
-    std::uint64_t grants_before;  // of this queue
+    LaneShare& share;             // its share
+    std::uint64_t grants_before;  // the queue's grants at its last one
     std::list<OfConnection> connections;
   };
   using Principals = std::list<Waiting>;
@@ -133,7 +134,7 @@ class LaneQueue {
   const std::uint32_t lanes_;
   std::uint32_t running_ = 0;
   std::size_t waiting_ = 0;
-  std::uint64_t grants_ = 0;  // to walks that waited
+  std::uint64_t grants_ = 0;  // grants to walks that waited
   Principals principals_;
   std::unordered_map<const PrincipalAccount*, Principals::iterator> by_account_;
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets lanes, in virtual time: each walk takes as long as it costs, on any number of workers.
+// How lanes are shared, in virtual time: each walk takes as long as it costs, on any number of
+// workers.
 #include "kinds/map/offload/lane_queue.hpp"
 
 #include <gtest/gtest.h>
@@ -84,7 +85,7 @@ class Lanes {
   };
   using End = std::tuple<std::uint64_t, std::size_t>;
 
-  // Numbers that nobody follows.
+  // Placeholders that are never dereferenced.
   static const Connection* connection(std::size_t client) {
     return reinterpret_cast<const Connection*>((client + 1) * 4096);
   }
@@ -202,7 +203,7 @@ TEST(LaneQueue, ConnectionsOfAPrincipalTakeTurns) {
   EXPECT_GE(served / (kLong * kLanes), 0.49);
 }
 
-// Nobody pays long for lanes that nobody else wanted, and nobody saves up.
+// No principal is charged for long for lanes that no other wanted, and none saves up credit.
 TEST(LaneQueue, WhatWasFreeIsNotPaidForLong) {
   Lanes lanes(1);
   lanes.add("early", 0, 100, 8000);

@@ -20,8 +20,8 @@
 namespace espalier::offload {
 namespace {
 
-/// By scans, each at the read version of its moment. All versions that were taken when it began are
-/// released before the first one, so what has not changed since is in it.
+/// Copies by scans, each at its current read version. All versions taken when the copy began are
+/// released before the first scan, so items not changed since are in it.
 class MapCopy final : public ObjectCopy, private Handler {
  public:
   MapCopy(tree::StoreCore& store, std::shared_ptr<tree::MapCore> map, base::EpochSlot slot)
@@ -31,7 +31,7 @@ class MapCopy final : public ObjectCopy, private Handler {
         executor_(context_, *map_, 1, [this](std::uint32_t, base::ReadyQueue& queue) {
           return tree::HostAccess(map_->base, queue, false, &kNever);
         }) {
-    last_.reserve(map_->geometry.key_bytes_max);  // so that nothing throws while it is scanned
+    last_.reserve(map_->geometry.key_bytes_max);  // so that no allocation throws during a scan
   }
 
   Result<CopyStep> next(CopyPiece& piece) override {
@@ -53,7 +53,7 @@ class MapCopy final : public ObjectCopy, private Handler {
  private:
   bool items(std::uint64_t, std::span<const Item> items) override {
     for (const Item& item : items) {
-      if (item.key == last_) continue;  // the scan began with it
+      if (item.key == last_) continue;  // copied before; the scan resumed at it
       stopped_ = piece_->full() || !add(item);
       if (stopped_) return false;
       last_.assign(item.key);
@@ -80,7 +80,7 @@ class MapCopy final : public ObjectCopy, private Handler {
     tree::WrittenRecord record = tree::written_record(tree::RedoType::restructured, map_->id,
                                                       sizeof(tree::WrittenRecord), 0);
     record.version = map_->clock.taken();
-    // Records below the copy's begin go, those that reserve versions too.
+    // Records before the copy's begin are discarded, including those that reserve versions.
     if (map_->reserved() != nullptr && !planted(Bug::copy_without_reserved)) {
       record.version = std::max(record.version, map_->reserved()->limit());
     }
@@ -95,7 +95,7 @@ class MapCopy final : public ObjectCopy, private Handler {
   const std::uint64_t wait_for_;
   tree::ThreadContext context_;
   tree::MapExecutor executor_;
-  std::string last_;  // the key of the last item that was taken
+  std::string last_;  // key of the last item taken
   CopyPiece* piece_ = nullptr;
   bool stopped_ = false;
   Result<void> failed_;

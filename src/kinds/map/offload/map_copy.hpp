@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map as records: the put of each item, then the version that its clock goes on above.
+// Copies a map as records: a put of each item, then a version that the clock must exceed.
 #pragma once
 
 #include <memory>

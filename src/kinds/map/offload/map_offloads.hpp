@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of maps, one group for each file.
+// The calls of maps, grouped by file.
 #pragma once
 
 #include <span>

@@ -17,8 +17,8 @@ namespace {
 
 constexpr auto kNode = memory::BufferKind::node;
 
-// A key of this number: what is left out, and its bytes without the zeros that fill it up. Others
-// may have the same number; they lie in the same leaf or behind it.
+// A key of this number: the prefix, and the number's bytes without trailing zeros. Other keys may
+// have the same number; they lie in the same leaf or behind it.
 std::string key_of(std::string_view prefix, std::uint64_t number) {
   std::string key(prefix);
   for (int shift = 56; shift >= 0; shift -= 8) key += static_cast<char>(number >> shift & 0xFF);
@@ -28,13 +28,13 @@ std::string key_of(std::string_view prefix, std::uint64_t number) {
   return key;
 }
 
-/// Successors that are followed for one READ: far more than a leaf has while tables are late.
+/// Limit on successors followed for one READ: far more than a leaf gets while tables are stale.
 constexpr std::uint32_t kSuccessorsMax = 32;
 
-// Where the node is by now that began there. Tables are told late that it was replaced, and a
-// client whose read version is that of this moment would have to read the successor next. One that
-// was replaced at a version that no read has yet stays what it is, and so does what is no node of
-// the map. Requires: an exposed epoch.
+// The current state of the node that begins there. Tables learn of replacements late, and a client
+// whose read version is current would otherwise have to read the successor next. Returned unchanged
+// are a node replaced at an unreleased version, and whatever is not a node of the map. Requires: an
+// exposed epoch.
 std::uint64_t newest_of(const tree::MapCore& map, std::uint64_t offset) {
   const memory::BufferPool& pool = map.store.pool;
   const std::uint64_t released = map.versions ? map.clock.released() : wire::kLive - 1;
@@ -52,7 +52,7 @@ std::uint64_t newest_of(const tree::MapCore& map, std::uint64_t offset) {
   return offset;
 }
 
-// Of a node's beginning; false of less than that.
+// For the beginning of a node; false if it is shorter than a header.
 bool is_leaf(std::span<const std::byte> node) {
   wire::NodeHeader header;
   if (node.size() < sizeof header) return false;
@@ -113,8 +113,8 @@ bool MapReads::answer(std::span<std::byte> into, const Find& find) {
   return node;
 }
 
-// What is in use before the first byte and after the last one is the same node all the while: a
-// buffer that is released has another generation ever after.
+// If the same buffer is in use before the first byte and after the last one, it held the same node
+// in between: a released buffer never has that generation again.
 bool MapReads::copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into) {
   const memory::BufferPool& pool = map.store.pool;
   const auto bytes = std::min<std::size_t>(into.size(), map.geometry.node_bytes);

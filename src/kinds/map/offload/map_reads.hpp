@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What READs by a map's shared keys bring (fabric/shared_map.hpp): the beginning of one node, as it
-// was at one moment, or zeros.
+// Serves READs by a map's shared region keys (fabric/shared_map.hpp): each returns the beginning of
+// one node, as of one moment, or zeros.
 //
-// A node is copied inside an epoch and looked at again behind its last byte: so what comes needs no
-// second READ to be believed, whoever named the address, and tables in switches hold no memory. A
-// buffer is believed to be one by the pool's own table; what a READ says is only looked up there.
+// A node is copied inside an epoch and checked again behind its last byte. So the result needs no
+// confirming READ, whatever its address, and tables in switches keep no memory alive. The pool's
+// own table decides whether a buffer begins at an address; addresses in READs are only looked up
+// there.
 //
-// A map that is dropped brings zeros from then on.
-//
+// READs of a dropped map return zeros.
 // Thread: any; one READ at a time, the others wait.
 #pragma once
 
@@ -30,8 +30,8 @@ namespace espalier::offload {
 
 class MapReads final : public fabric::SharedReads {
  public:
-  /// `prefix`: what the numbers of keys leave out (dataplane/key_number.hpp). `counts`: of the
-  /// node; null: nothing is counted. The store and the counts outlive it; the map need not.
+  /// `prefix`: what key numbers omit (dataplane/key_number.hpp). `counts`: of the node; null: not
+  /// counted. The store and the counts outlive it; the map need not.
   /// Errors: too_many_participants, system.
   static Result<std::shared_ptr<MapReads>> create(tree::StoreCore& store,
                                                   std::weak_ptr<const tree::MapCore> map,
@@ -45,14 +45,14 @@ class MapReads final : public fabric::SharedReads {
  private:
   MapReads(std::weak_ptr<const tree::MapCore> map, std::string prefix, base::EpochSlot slot,
            IndexReadCounts* counts);
-  /// Returns whether a node came. `find` says within the epoch where it begins.
+  /// Returns whether a node was copied. `find` returns, within the epoch, where it begins.
   template <class Find>
   bool answer(std::span<std::byte> into, const Find& find);
   static bool copy(const tree::MapCore& map, std::uint64_t offset, std::span<std::byte> into);
 
   const std::weak_ptr<const tree::MapCore> map_;
   const std::string prefix_;
-  std::mutex mutex_;  // of the slot
+  std::mutex mutex_;  // guards slot_
   base::EpochSlot slot_;
   IndexReadCounts* const counts_;
 };

@@ -84,7 +84,7 @@ TEST_F(MapReadsWithoutVersions, ALeafThatWasReplacedBringsTheOneInItsPlace) {
   EXPECT_EQ(counts_.followed, 1u);
 }
 
-// Who has read the version before needs the leaf that it names.
+// A reader that holds the earlier read version needs the superseded leaf itself.
 TEST_F(MapReadsOf, ALeafThatIsReplacedAtAVersionThatNoReadHasYetComesItself) {
   const wire::Ref first = move_leaf("key 1100");
   std::byte* const superseded = map_->at(first.offset()) + offsetof(wire::NodeHeader, superseded);

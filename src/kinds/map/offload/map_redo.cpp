@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps out of their records.
+// Recovery of maps from their records.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -76,7 +76,7 @@ Result<void> describe_map_writes(std::string_view record, const TakeEffect& take
     take({reserves ? "reserve" : "restructure", std::nullopt, numbers});
   }
   wire::PayloadReader reader(redo->rest);
-  for (std::uint32_t i = 0; i < redo->writes; ++i) {  // it ends where the record does
+  for (std::uint32_t i = 0; i < redo->writes; ++i) {  // bounded by the record's end
     const auto write = tree::read_write(reader);
     if (!write) return std::unexpected(write.error());
     const bool erases = write->op == tree::WriteOp::erase;
@@ -94,7 +94,7 @@ Result<std::uint64_t> steps_of_map_writes(std::string_view record,
   if (!redo) return std::unexpected(redo.error());
   if (redo->type != tree::RedoType::written) return catalog::corrupt(catalog::RedoFault::type);
   wire::PayloadReader reader(redo->rest);
-  for (std::uint32_t i = 0; i < redo->writes; ++i) {  // it ends where the record does
+  for (std::uint32_t i = 0; i < redo->writes; ++i) {  // bounded by the record's end
     const auto write = tree::read_write(reader);
     if (!write) return std::unexpected(write.error());
     const bool erases = write->op == tree::WriteOp::erase;

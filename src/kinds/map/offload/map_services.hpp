@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node keeps for all its maps. Thread: any.
+// Node-wide state of maps. Thread: any.
 #pragma once
 
 #include "engine/node_parts.hpp"
@@ -10,7 +10,7 @@ namespace espalier::offload {
 
 struct MapServices final : NodePart {
   IndexReadCounts index_reads;
-  alignas(64) LaneRounds lane_rounds;  // shares no line with the counts
+  alignas(64) LaneRounds lane_rounds;  // not on the cache line of the counts
 };
 
 }  // namespace espalier::offload

@@ -61,7 +61,7 @@ bool MapTable::step() {
   return true;
 }
 
-// Frees on another thread, for that takes time by the size of the map.
+// Frees on another thread, since that takes time by the size of the map.
 void MapTable::let_go_of_dropped() {
   std::erase_if(maps_, [this](auto& entry) {
     ServedMap& map = *entry.second;
@@ -70,7 +70,7 @@ void MapTable::let_go_of_dropped() {
     begin_to_free(services_, map.keep());
     return true;
   });
-  // Others than this table may have held one last: a snapshot, say.
+  // The last reference may have been released elsewhere, for example by a snapshot.
   if (services_.store.dropped.due()) begin_to_free(services_);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The maps that one scheduler works on, by number: found in the catalogue when a request first
-// names them, and let go when they are dropped and nothing uses them any more.
+// The maps that one scheduler works on, by id: looked up in the catalogue on first use, and
+// released once dropped and unused.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -20,11 +20,11 @@ struct Services;
 
 class MapTable {
  public:
-  /// `shard`: of counters. The maps are those of the services' own store, or where the node has
-  /// NodeMapsElsewhere, those that this scheduler has there.
+  /// `shard`: of counters. The maps are those of the services' own store or, if the node has
+  /// NodeMapsElsewhere, those of this scheduler there.
   MapTable(Services& services, std::uint32_t shard);
 
-  /// The map of this number; null: there is none, or no longer. Errors: std::bad_alloc.
+  /// The map of this id; null: it does not exist, or was dropped. Errors: std::bad_alloc.
   [[nodiscard]] ServedMap* find(std::uint32_t number) {
     if (number == last_number_ && last_ != nullptr && !last_->dropped()) [[likely]]
       return last_;
@@ -39,9 +39,9 @@ class MapTable {
   }
   /// Whether walks of any map are in flight.
   [[nodiscard]] bool walking() const { return !walking_.empty(); }
-  /// One turn of all walks. Returns whether there were any.
+  /// Advances all walks by one turn. Returns whether there were any.
   bool step();
-  /// Lets go of what is dropped and not used. Cost: a look at each map.
+  /// Releases dropped maps that are unused. Cost: a check of each map.
   void let_go_of_dropped();
 
  private:
@@ -50,11 +50,11 @@ class MapTable {
 
   Services& services_;
   const std::uint32_t shard_;
-  MapsElsewhere* const elsewhere_;  // null: they lie in the store
+  MapsElsewhere* const elsewhere_;  // null: the maps are in the store
   std::unordered_map<std::uint32_t, std::unique_ptr<ServedMap>> maps_;
-  std::uint32_t last_number_ = 0;  // and what find() found for it
+  std::uint32_t last_number_ = 0;  // the last argument of find(), whose result follows
   ServedMap* last_ = nullptr;
-  std::vector<ServedMap*> walking_;  // have walks in flight
+  std::vector<ServedMap*> walking_;  // maps with walks in flight
 };
 
 }  // namespace espalier::offload

@@ -27,13 +27,13 @@ constexpr std::size_t kSpareBytes = std::size_t{128} << 10;
   const Keys keys = request.offload->limits.keys;
   if (keys == Keys::none) return true;
   const wire::KeyBounds own = map.bounds(map.own);
-  // What no map takes, the offload refuses.
+  // The offload rejects keys that no map accepts.
   if (keys == Keys::one) return request.key().empty() || own.has(request.key());
   return own.has_range(request.key(), request.payload_behind_snapshot());
 }
 
-// Whether a walk may pass many items, and so needs a lane that is counted. Not of a walk as it was
-// before its offload changed it.
+// Whether a walk may pass many items, and so needs a counted lane. Call after the offload has set
+// the walk's final form.
 bool is_long(const espalier::Request& walk) {
   const bool scan = walk.op == Op::scan || walk.op == Op::scan_reverse || walk.op == Op::scan_floor;
   return scan && (walk.limit == 0 || walk.limit > MapWalks::kShortWalkItems);
@@ -43,20 +43,20 @@ bool is_writing(const espalier::Request& walk) {
   return walk.op >= Op::put && walk.op <= Op::erase;
 }
 
-// A walk is refused as busy for nothing else.
+// A walk fails with busy for no other reason.
 bool found_no_room(const Completion& completion) {
   return !completion.ok && completion.error.code == Code::busy;
 }
 
-// Where a read's walk may enter, if it begins at the key that was asked for: that of a scan which
-// goes on begins elsewhere, and one that descends at the range's other end.
+// The hint for a read's walk, if it begins at the request's key: a continued scan begins elsewhere,
+// and a descending one at the range's other end.
 wire::Ref hint_of(const Request& request, const espalier::Request& walk) {
   const bool reads = !is_writing(walk) && walk.op != Op::scan_reverse;
   return reads && walk.key.data() == request.key().data() ? wire::Ref{request.header.hint}
                                                           : wire::Ref{};
 }
 
-// So many of a map's writes wait for their records to be durable that this must, too.
+// Whether a write must wait because too many of the map's writes wait for durable records.
 bool must_wait(const ServedMap& map, const espalier::Request& walk) {
   return map.recorded && is_writing(walk) && !map.may_write();
 }
@@ -75,7 +75,7 @@ MapWalks::MapWalks(const ExecutorContext& context)
 }
 
 void count_leaf(Request& request, std::uint64_t now_ns) {
-  if (request.works_on == nullptr) return;  // it was refused
+  if (request.works_on == nullptr) return;  // the request was refused
   static_cast<ServedMap&>(*request.works_on).count_answer(request.key(), now_ns);
 }
 
@@ -103,7 +103,7 @@ Next begin_walk(Call& call, tree::Addition& addition) {
   return call.handed_over();
 }
 
-// A map that makes no records waits for other writers alone, and no mark rises for it.
+// A map without records waits for other writers only, and no durability event wakes it.
 Next wait_for_release(Call& call, std::uint64_t version) {
   if (!map_of(call).recorded && call.catalog().redo() != nullptr) return call.again();
   MapWalks::of(call).wait_for_release(call.request(), version);
@@ -176,7 +176,7 @@ void MapWalks::walk(Request& request) {
   if (maps_.begin_walks(map)) ask_for_turn();
 }
 
-// What waits asks for a turn, too.
+// Queued walks need a turn, too.
 void MapWalks::walk(Request& request, const WalkTerms& terms) {
   if (in_walk_) {
     deferred_.push_back({&request, terms});
@@ -199,7 +199,7 @@ void MapWalks::walk(Request& request, const WalkTerms& terms) {
   }
 }
 
-// It has its lane.
+// The walk has its lane.
 void MapWalks::begin_long_walk(Request& request, const memory::HeldVersion* held) {
   try {
     begin_walk(request, {held, {}, nullptr});
@@ -251,13 +251,13 @@ bool MapWalks::items(std::uint64_t tag, std::span<const Item> items) {
   Call call(scheduler_, request);
   try {
     return static_cast<const TakesItems*>(request.offload->for_executor)->take(call, items);
-  } catch (const std::bad_alloc&) {  // the walk ends, and then the request
+  } catch (const std::bad_alloc&) {  // ends the walk, and then the request
     request.no_memory = true;
     return false;
   }
 }
 
-// Walks that were to begin inside another's epoch.
+// Begins the walks requested inside another walk's epoch.
 bool MapWalks::go_on_deferred() {
   going_deferred_.swap(deferred_);
   for (const Deferred& each : going_deferred_) {
@@ -273,7 +273,7 @@ bool MapWalks::go_on_deferred() {
 
 bool MapWalks::by_records() const { return scheduler_.releases_by_records(); }
 
-// Neither keeps a place of the scheduler, for a disk may take seconds.
+// A delayed request keeps no slot of the scheduler, since a disk may take seconds.
 void MapWalks::keep_back(Request& request, const WalkTerms& terms) {
   if (request.connection->closing) return scheduler_.release(request);
   scheduler_.set_aside(request, Counted::by_connection);
@@ -296,7 +296,7 @@ void MapWalks::await_release() {
   }
 }
 
-// Writes that came when too many waited for their release, in the order in which they came.
+// Begins, in order of arrival, writes that were delayed because too many waited for their release.
 bool MapWalks::go_on_kept_back() {
   going_deferred_.swap(kept_back_);
   bool moved = false;
@@ -314,7 +314,7 @@ bool MapWalks::go_on_kept_back() {
   return moved;
 }
 
-// Walks that waited for a lane.
+// Begins walks that waited for a lane.
 bool MapWalks::go_on_in_lanes() {
   bool moved = false;
   while (const auto next = lanes_.next()) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walks of maps that one scheduler's requests are carried out by. What handlers of maps ask of
-// it: walk_call.hpp.
+// Executes the walks of one scheduler's requests on maps. Interface for handlers: walk_call.hpp.
 //
-// Of walks that run long only kLongWalks have a lane at a time; the lanes go to principals by turns
-// (lane_queue.hpp), and a request that waits for one counts for nothing among those in flight.
-// Short walks, which go in groups, wait for none of that.
+// At most kLongWalks long walks have a lane at a time; lanes are shared fairly between principals
+// (lane_queue.hpp), and a request that waits for a lane does not count as in flight. Short walks,
+// which run in groups, need no lane.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -35,10 +34,10 @@ class Scheduler;
 
 class MapWalks final : public Executor, private Handler {
  public:
-  /// Walks of many items that run together. Fewer than a map has lanes: short walks that need one
-  /// find some free.
+  /// Limit on concurrent walks of many items. Fewer than the lanes of a map, so that short walks
+  /// that need a lane find one.
   static constexpr std::uint32_t kLongWalks = 24;
-  /// A walk of so few items is none, whatever takes it.
+  /// A walk of at most this many items is not long.
   static constexpr std::uint32_t kShortWalkItems = 256;
 
   explicit MapWalks(const ExecutorContext& context);
@@ -47,7 +46,7 @@ class MapWalks final : public Executor, private Handler {
 
   bool admit(Request& request) override;
   bool turn() override;
-  /// Where a log makes records durable, it is asked when more is (go_on_released).
+  /// If a log makes records durable, it calls when more are (go_on_released).
   [[nodiscard]] bool has_news() const override { return waits_for_release() && !by_records(); }
   [[nodiscard]] bool waits_for_release() const override {
     return !releases_.empty() || !kept_back_.empty();
@@ -57,7 +56,7 @@ class MapWalks final : public Executor, private Handler {
   void make_room(std::size_t places) override;
   void drop(const Connection& connection) override;
 
-  /// What goes with a request's walk.
+  /// The context of a request's walk.
   struct WalkTerms {
     const memory::HeldVersion* held = nullptr;
     Condition condition{};
@@ -65,7 +64,7 @@ class MapWalks final : public Executor, private Handler {
     tree::Addition* addition = nullptr;
   };
   void walk(Request& request, const WalkTerms& terms);
-  /// The same of a walk of the newest state with nothing that goes with it.
+  /// A walk of the newest state, without context.
   void walk(Request& request);
   void wait_for_release(Request& request, std::uint64_t version);
   [[nodiscard]] std::vector<std::byte> items_memory();
@@ -85,7 +84,7 @@ class MapWalks final : public Executor, private Handler {
   bool go_on_kept_back();
   bool go_on_in_lanes();
 
-  /// A walk that a step began inside another walk's epoch, where none may begin.
+  /// A walk requested by a step inside another walk's epoch, where none may begin.
   struct Deferred {
     Request* request;
     WalkTerms terms;
@@ -93,25 +92,25 @@ class MapWalks final : public Executor, private Handler {
   /// Of a request whose walk has a lane, or waits for one.
   struct LongWalk {
     PrincipalRef account;
-    std::uint64_t bytes = 0;  // that it has passed
+    std::uint64_t bytes = 0;  // bytes passed
   };
   struct WaitsForRelease {
     Request* request;
     std::uint64_t version;
   };
 
-  static constexpr std::size_t kSpares = 32;  // memory of scans that is kept for others
+  static constexpr std::size_t kSpares = 32;  // buffers of scans kept for reuse
 
   Scheduler& scheduler_;
   MapTable maps_;
   LaneQueue lanes_;
   std::vector<Deferred> deferred_;
-  std::vector<Deferred> going_deferred_;  // of them, in this turn
-  std::vector<Deferred> kept_back_;       // writes that may not begin yet
-  std::vector<LongWalk> long_walks_;      // of each place
+  std::vector<Deferred> going_deferred_;  // those being begun in this turn
+  std::vector<Deferred> kept_back_;       // writes delayed until others are released
+  std::vector<LongWalk> long_walks_;      // by request slot
   std::vector<WaitsForRelease> releases_;
-  std::vector<std::vector<std::byte>> spare_items_;  // memory of scans that have ended
-  bool in_walk_ = false;                             // a walk tells what it has found
+  std::vector<std::vector<std::byte>> spare_items_;  // buffers of ended scans
+  bool in_walk_ = false;                             // whether a walk is completing
 };
 
 }  // namespace espalier::offload

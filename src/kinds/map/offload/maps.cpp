@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on maps as a whole: making and opening them, their numbers, and snapshots. What takes
-// memory or time by the size of a map runs on a helper.
+// Offloads on whole maps: creating and opening, statistics, and snapshots. What takes memory or
+// time by the size of a map runs on a helper.
 #include <memory>
 #include <optional>
 #include <string>
@@ -40,7 +40,7 @@ Next open(Call& call, const map_calls::Open& asked) {
   return answer(call, opened);
 }
 
-/// What making a map came to, on the helper.
+/// Result of creating a map, on the helper.
 struct CreateState {
   std::optional<Result<std::shared_ptr<tree::MapCore>>> done;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Maps that do not lie in the node's own store, as a device's schedulers reach them: whoever reads
-// them hands them in here, and walks know no more than a ServedMap (kinds/map/device has them).
+// Interface to maps outside the node's own store, as used by a device's schedulers: the component
+// that reads them provides ServedMaps here (kinds/map/device implements it).
 #pragma once
 
 #include <atomic>
@@ -13,20 +13,19 @@
 
 namespace espalier::offload {
 
-/// What was read of memory elsewhere, and what is remembered of it. Written by one scheduler's
-/// thread; any may read it.
+/// Counts of remote reads and of the cache. Written by one scheduler's thread, read by any.
 struct ElsewhereCounts {
-  std::atomic<std::uint64_t> round_trips{0};  // that walks waited for
+  std::atomic<std::uint64_t> round_trips{0};  // round trips that walks waited for
   std::atomic<std::uint64_t> bytes{0};
-  std::atomic<std::uint64_t> descents{0};          // ways down that the cache was asked for
-  std::atomic<std::uint64_t> hits{0};              // those that it knew down to the leaf
-  std::atomic<std::uint64_t> remembered_bytes{0};  // that ways down took, roots left out
-  std::atomic<std::uint64_t> balanced{0};   // nodes that it had, and that were read all the same
-  std::atomic<std::uint64_t> forwarded{0};  // reads that the host did, for there were too many
+  std::atomic<std::uint64_t> descents{0};          // descents tried in the cache
+  std::atomic<std::uint64_t> hits{0};              // descents that the cache knew down to the leaf
+  std::atomic<std::uint64_t> remembered_bytes{0};  // bytes that descents took, without roots
+  std::atomic<std::uint64_t> balanced{0};          // cached nodes that were read from the host
+  std::atomic<std::uint64_t> forwarded{0};         // reads forwarded to the host under overload
   std::atomic<std::uint64_t> feed_reads{0};
-  std::atomic<std::uint64_t> feed_changes{0};   // that were told
-  std::atomic<std::uint64_t> feed_replaced{0};  // of nodes that the cache knew
-  std::atomic<std::uint64_t> feed_behind{0};    // times that it forgot where nodes are
+  std::atomic<std::uint64_t> feed_changes{0};   // changes received
+  std::atomic<std::uint64_t> feed_replaced{0};  // changes of cached nodes
+  std::atomic<std::uint64_t> feed_behind{0};    // times that all places were dropped
 };
 
 /// The maps that one scheduler walks. Thread: that of the scheduler.
@@ -36,7 +35,7 @@ class MapsElsewhere {
   MapsElsewhere(const MapsElsewhere&) = delete;
   MapsElsewhere& operator=(const MapsElsewhere&) = delete;
 
-  /// The map of this number, whether there is one or not: walks of none end with not_found.
+  /// The map of this id, whether or not it exists: walks of a missing map end with not_found.
   [[nodiscard]] virtual std::unique_ptr<ServedMap> serve(std::uint32_t number) = 0;
   [[nodiscard]] ElsewhereCounts& counts() { return counts_; }
   /// Thread: any.
@@ -49,9 +48,9 @@ class MapsElsewhere {
   ElsewhereCounts counts_;
 };
 
-/// Of a node without maps of its own. Made before its schedulers. Thread: any.
+/// Of a node without maps of its own. Created before its schedulers. Thread: any.
 struct NodeMapsElsewhere final : NodePart {
-  std::vector<MapsElsewhere*> of_scheduler;  ///< by shard; they outlive the schedulers
+  std::vector<MapsElsewhere*> of_scheduler;  ///< by scheduler; outlive the schedulers
 };
 
 }  // namespace espalier::offload

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads that change a value by what it is: compare-and-set and add.
+// Offloads that change a value depending on its current state: compare-and-set and add.
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -24,30 +24,29 @@ using Kind = ConditionKind;
 
 // --- compare-and-set: one walk, unless a value is long -------------------------------------------
 
-/// Of one with a long value. What is expected is compared with what a get finds, and what is to be
-/// written is copied, both by helpers; the walk that writes then asks for the version that was
-/// found.
+/// State for long values. Helpers compare the expected value with what a get found, and copy the
+/// new value; the final, writing walk is conditional on the version that was found.
 struct LongComparison {
   enum class Stage : std::uint8_t { reads, compares, stages, writes };
 
-  // A version ends with the block of sorted items that has it, whatever key is written there, so
-  // this is not tried again without end.
+  // A condition on a version can fail although the item is unchanged, when its leaf is rebuilt, so
+  // the retries are bounded.
   static constexpr int kRounds = 3;
 
   Stage stage = Stage::reads;
   int round = 0;
   bool differs = false;
-  std::string_view expected;  // empty: the walk that writes compares
-  std::size_t equal = 0;      // bytes of it that were compared
-  std::string_view found;     // and where it stays meanwhile
+  std::string_view expected;  // empty: the writing walk compares
+  std::size_t equal = 0;      // bytes of it compared so far
+  std::string_view found;     // pinned meanwhile
   base::EpochPin pin;
-  std::uint64_t version = 0;  // of what was found
+  std::uint64_t version = 0;  // of the found value
   std::optional<memory::StagedBytes> staged;
 
   [[nodiscard]] bool is_compared() const { return differs || equal == expected.size(); }
 };
 
-// Without versions the walk that writes compares, in one piece.
+// Without versions the writing walk compares, in one piece.
 bool compares_apart(Call& call, const map_calls::CompareAndSet& asked) {
   return asked.expected.size() > kLongValueBytes && map_of(call).keeps_versions() &&
          *wire::condition_kind(asked.comparison.kind) == Kind::value;
@@ -56,7 +55,7 @@ bool stages(const map_calls::CompareAndSet& asked) {
   return asked.value.size() > kLongValueBytes && asked.value.size() <= wire::kValueBytesMax;
 }
 
-// Another write came between. Where it is not released yet, a get would find the same as before.
+// Another write intervened. If it is not released yet, a get would find the same value again.
 Next read_again(Call& call) {
   const std::uint64_t version = call.waits_for();
   return version != 0 ? wait_for_release(call, version) : call.again();
@@ -111,7 +110,7 @@ Next compare_and_set_long(Call& call, const map_calls::CompareAndSet& asked) {
   return write_as_compared(call, asked, state);
 }
 
-// It is another value already where its length is another.
+// Values of different lengths differ.
 Next compare_found(Call& call, LongComparison& state, const Completion& found) {
   if (!found.ok) return call.fail(found.error);
   if (!found.found || found.value.size() != state.expected.size()) {
@@ -122,7 +121,7 @@ Next compare_found(Call& call, LongComparison& state, const Completion& found) {
   state.found = found.value;
   state.pin = map_of(call).pin();
   if (state.pin) return compare(call, state);
-  state.differs = found.value != state.expected;  // it stays no longer than this step
+  state.differs = found.value != state.expected;  // the value is valid only in this step
   state.equal = found.value.size();
   return call.again();
 }
@@ -135,7 +134,7 @@ Next compared(Call& call, const Completion& done) {
   const bool other_came = !done.ok && done.error.code == Code::condition_failed;
   if (!other_came || state->expected.empty()) return answer_walk(call, done);
   const int round = state->round + 1;
-  call.new_state<LongComparison>().round = round;  // what was compared is no more
+  call.new_state<LongComparison>().round = round;  // the compared value was replaced
   return read_again(call);
 }
 
@@ -143,11 +142,11 @@ Next compare_and_set(Call& call, const map_calls::CompareAndSet& asked) {
   if (stages(asked) || compares_apart(call, asked)) [[unlikely]]
     return compare_and_set_long(call, asked);
   new_walk(call, asked.comparison.erase != 0 ? Op::erase : Op::put).value = asked.value;
-  const Kind kind = *wire::condition_kind(asked.comparison.kind);  // no fault was found
+  const Kind kind = *wire::condition_kind(asked.comparison.kind);  // validated before
   return begin_walk(call, nullptr, {kind, asked.comparison.version, asked.expected});
 }
 
-// --- add: one walk, which reads and writes under the leaf's lock -------------------------------
+// --- add: one walk, which reads and writes under the leaf's lock ---------------------------------
 
 Next add(Call& call, const map_calls::Add& asked) {
   const Completion* const done = ended_walk(call);

@@ -32,7 +32,7 @@ namespace {
 wire::MapPlace place_of(const tree::MapCore& core) {
   wire::MapPlace place{};
   place.header_offset = core.header_offset;
-  // Its versions move meanwhile: word by word, each is whole.
+  // Its versions change concurrently: copied word by word, so that each is whole.
   auto* to = reinterpret_cast<std::byte*>(&place.header);
   for (std::size_t at = 0; at < sizeof place.header; at += 8) {
     const auto word = base::load_shared<std::uint64_t>(core.at(core.header_offset + at));
@@ -41,7 +41,7 @@ wire::MapPlace place_of(const tree::MapCore& core) {
   return place;
 }
 
-// Whoever answers for the node refuses what it refuses.
+// A reader that answers for the node must refuse the keys that the node refuses.
 void add_borders(std::string& to, const tree::MapCore& core) {
   if (core.shard == nullptr) return;
   const wire::KeyBounds has = core.shard->bounds(core.shard->own);
@@ -51,11 +51,11 @@ void add_borders(std::string& to, const tree::MapCore& core) {
   add_field(to, wire::FieldKind::borders, field);
 }
 
-/// The lowest and the highest key of a map, as far as walks have found them.
+/// The lowest and the highest key of a map, as found by walks so far.
 struct MapEnds {
   std::string low;
   std::string high;
-  std::uint32_t walks = 0;  // that have ended
+  std::uint32_t walks = 0;  // number of ended walks
 };
 
 bool take_end(Call& call, std::span<const Item> items) {
@@ -74,7 +74,7 @@ void add_redirect(std::string& to, const fabric::RemoteRegion& redirect) {
   add_field(to, wire::FieldKind::redirect, base::bytes_of(place));
 }
 
-// What most keys begin with is told by the first and the last of them.
+// The prefix of most keys is derived from the first and the last key.
 Next open_by_key(Call& call, OneSidedHost& host, bool fills_tables) {
   IndexedReads& reads = IndexedReads::of(call.connection(), host);
   if (reads.index() == nullptr) return call.fail({Code::unsupported, 0, 0});

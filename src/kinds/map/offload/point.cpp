@@ -16,7 +16,7 @@
 namespace espalier::offload {
 namespace {
 
-// What does not fit yet is read again when it does.
+// A value that does not fit the ring yet is read again once it does.
 Next got(Call& call, const Completion& found) {
   if (!found.ok) return call.fail(found.error);
   if (!call.response_fits(found.value.size())) return call.writable();

@@ -13,12 +13,12 @@ namespace espalier::offload {
 namespace {
 
 constexpr std::size_t kEnough = 512;   // separators
-constexpr std::size_t kTooFew = 16;    // of them, to tell what most keys are like
-constexpr std::size_t kNodesMax = 64;  // of a level, to be read
+constexpr std::size_t kTooFew = 16;    // of them, to derive a prefix
+constexpr std::size_t kNodesMax = 64;  // nodes read per level
 
-// The separators of the lowest level that has no more nodes than that, or of the first one that has
-// enough of them. Within an epoch; while the tree changes some may be missing, or be of a node that
-// was replaced.
+// The separators of the lowest level that has at most kNodesMax nodes, or of the first level that
+// has enough of them. Requires: an exposed epoch; under concurrent changes some may be missing, or
+// be of a replaced node.
 std::vector<std::string> some_separators(const tree::MapCore& map) {
   std::vector<std::string> separators;
   std::vector<wire::Lid> level{map.root};

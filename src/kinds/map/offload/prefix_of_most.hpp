@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What most keys of a map begin with, so that numbers of 8 bytes behind it tell them apart
-// (dataplane/key_number.hpp): a few keys that begin otherwise do not shorten it for all.
+// The prefix that most keys of a map share, so that key numbers of the 8 bytes behind it
+// distinguish them (dataplane/key_number.hpp): a few keys with another prefix do not shorten it for
+// all.
 //
 // Thread: any.
 #pragma once
@@ -15,16 +16,17 @@
 
 namespace espalier::offload {
 
-/// So many of 8 keys begin with it.
+/// Of 8 keys, this many must have the prefix.
 inline constexpr std::size_t kPrefixOfEighths = 7;
 
-/// The longest string that so many of these begin with, at least. Cost: linear. Requires: some, in
-/// order.
+/// The longest prefix of at least that share of these keys. Cost: linear. Requires: at least one
+/// key, sorted.
 [[nodiscard]] std::string_view prefix_of_most(std::span<const std::string> keys);
 
-/// The same of a map, by the separators of its tree: each stands for about as many keys. Where
-/// there are too few of them, what the lowest and the highest key share. Cost: of some hundreds of
-/// separators; at most 64 nodes are read. Requires: a slot of the store's, which no thread uses.
+/// The same for a map, by the separators of its tree: each stands for about equally many keys. With
+/// too few separators, the common prefix of the lowest and the highest key. Cost: reads some
+/// hundred separators in at most 64 nodes. Requires: `slot` is of the map's store, and unused by
+/// any thread.
 [[nodiscard]] std::string prefix_of_most(const tree::MapCore& map, std::string_view low,
                                          std::string_view high, base::EpochSlot& slot);
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Offloads on ranges: scans, floor, counts.
 //
-// A scan of more than kStepBytes, and a count of more than kStepItems, takes several walks. The
-// first one's version is held for the others, inside the first one's epoch, so that all of them
-// read the same; between two walks other requests go on, and the client takes what was sent. With
-// the map's versions off there is nothing to hold: each walk then reads what is there.
+// A scan of more than kStepBytes, or a count of more than kStepItems, takes several walks. The
+// version of the first walk is held, inside that walk's epoch, for the others, so that all read the
+// same state; between two walks other requests run, and the client receives items. With versions
+// off nothing can be held: each walk reads the newest state.
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -37,25 +37,25 @@ namespace {
 constexpr std::size_t kStepBytes = std::size_t{32} << 10;
 constexpr std::uint64_t kStepItems = 8192;
 
-/// A scan or a count between its walks.
+/// State of a scan or count between its walks.
 struct RangeState {
-  std::shared_ptr<HeldSnapshot> held;  // what it reads: a snapshot, or what its first walk read
-  std::vector<std::byte> items;        // as they will travel
-  std::unique_ptr<LongAnswer> long_answer;  // these, the last with a long value
-  std::string last_key;                     // delivered so far
-  std::string from;  // where the walk in hand began: the last key of the one before
+  std::shared_ptr<HeldSnapshot> held;  // the version read at: a snapshot's, or the first walk's
+  std::vector<std::byte> items;        // as encoded in the answer
+  std::unique_ptr<LongAnswer> long_answer;  // these items, the last with a long value
+  std::string last_key;                     // key of the last delivered item
+  std::string from;  // begin of the current walk: the last key of the one before
   std::uint64_t delivered = 0;
-  std::uint64_t delivered_before = 0;  // when the walk in hand began
+  std::uint64_t delivered_before = 0;  // `delivered` at the begin of the current walk
   std::uint64_t limit = 0;             // 0: none
   std::uint64_t read_version = 0;      // of the first walk
-  bool going_on = false;               // the walk in hand is not the first
-  bool skip_last = false;              // it begins with `from`, which was delivered
-  bool more = false;                   // it was stopped, not finished
-  bool once_more = false;              // it is to be walked again
+  bool going_on = false;               // the current walk is not the first
+  bool skip_last = false;              // the walk begins with `from`, which was delivered
+  bool more = false;                   // stopped before its end
+  bool once_more = false;              // the walk is to be repeated
   bool cancelled = false;              // the client wants no more
 };
 
-/// What is asked for, of whichever call.
+/// The range of any of these calls.
 struct AskedRange {
   Op op = Op::scan;
   std::string_view high{};
@@ -77,21 +77,21 @@ Next start_range(Call& call, RangeState& state, const AskedRange& asked) {
   return begin_walk(call, source.held());
 }
 
-// The next walk of the same scan, or the one in hand once more.
+// Begins the next walk of the scan, or repeats the current one.
 Next go_on_range(Call& call, RangeState& state) {
   espalier::Request& walk = walk_of(call.request());
   state.items = items_memory(call);
   state.more = false;
   if (!std::exchange(state.once_more, false)) state.from.swap(state.last_key);
   state.delivered_before = state.delivered;
-  state.skip_last = walk.op != Op::scan_reverse;  // that one's range excludes its high end
+  state.skip_last = walk.op != Op::scan_reverse;  // reverse scans exclude their high end
   (state.skip_last ? walk.key : walk.high) = state.from;
   const std::uint64_t left = state.limit == 0 ? 0 : state.limit - state.delivered;
   walk.limit = left == 0 ? 0 : static_cast<std::uint32_t>(left + (state.skip_last ? 1 : 0));
   return begin_walk(call, state.held ? &state.held->version() : nullptr);
 }
 
-// An item with so much of its value.
+// Appends an item with this part of its value.
 void append(std::vector<std::byte>& to, const Item& item, std::string_view value) {
   const auto header = wire::item_header(item.version, item.key.size(), item.value.size());
   const std::size_t at = to.size();
@@ -102,7 +102,7 @@ void append(std::vector<std::byte>& to, const Item& item, std::string_view value
   rings::copy_few(out + sizeof header + item.key.size(), value.data(), value.size());
 }
 
-// Where the value cannot stay where it is, it is copied at once.
+// Copies the value inline if it cannot stay in place.
 void append_long(Call& call, RangeState& state, const Item& item) {
   append(state.items, item, {});
   state.long_answer = long_answer(call, text_of(state.items), item.value);
@@ -111,15 +111,15 @@ void append_long(Call& call, RangeState& state, const Item& item) {
   state.items.insert(state.items.end(), value.begin(), value.end());
 }
 
-// The first item of a walk that goes on was delivered by the one before. Where no version is held
-// it may be gone; the floor of its key then is one that was delivered still earlier.
+// The first item of a continued walk was delivered by the walk before. Without a held version it
+// may be gone; the floor of its key is then an item delivered still earlier.
 std::span<const Item> new_items(RangeState& state, std::span<const Item> items) {
   if (!state.skip_last || items.empty()) return items;
   state.skip_last = false;
   return items.front().key <= state.from ? items.subspan(1) : items;
 }
 
-// Keeps where to go on. Returns false, which ends the walk.
+// Records where to continue. Returns false, which ends the walk.
 bool stop(RangeState& state, const Item& last) {
   state.more = true;
   state.last_key.assign(last.key);
@@ -150,7 +150,7 @@ bool count_items(Call& call, std::span<const Item> items) {
   return stop(state, fresh.back());
 }
 
-// Items need memory, which a scan does not keep while it waits.
+// A waiting scan keeps no memory for items.
 void give_items_back(Call& call, RangeState& state) {
   keep_memory(call, std::exchange(state.items, std::vector<std::byte>()));
 }
@@ -162,7 +162,7 @@ wire::ResponseHeader header_of(const RangeState& state) {
   return header;
 }
 
-// The answer frees the state, so the items leave it before.
+// The answer frees the state, so the items are moved out of it first.
 Next answer_items(Call& call, const wire::ResponseHeader& header, std::vector<std::byte> items) {
   const Next next =
       call.answer(header, {{reinterpret_cast<const char*>(items.data()), items.size()}});
@@ -174,7 +174,7 @@ Next answer_items(Call& call, const wire::ResponseHeader& header, std::vector<st
   return !state.more || state.cancelled || (state.limit != 0 && state.delivered >= state.limit);
 }
 
-// What its last walk has found goes to the client.
+// Sends what the last walk has found to the client.
 Next deliver(Call& call, RangeState& state) {
   const bool over = is_over(state);
   if (state.long_answer) {
@@ -193,14 +193,14 @@ Next deliver(Call& call, RangeState& state) {
   return call.writable();
 }
 
-// A walk of it has ended.
+// A walk has ended.
 Next ranged(Call& call, RangeState& state, const Completion& done) {
   if (!done.ok) return call.fail(done.error);
   if (!state.going_on) state.read_version = done.read_version;
   const std::size_t bytes =
       state.long_answer ? state.long_answer->payload_bytes() : state.items.size();
   if (bytes != 0 && !call.response_fits(bytes)) {
-    // What was found waits for its client as keys to begin with, not as items.
+    // While the client's ring is full, only the key to continue from is kept, not the items.
     state.long_answer.reset();
     give_items_back(call, state);
     state.delivered = state.delivered_before;

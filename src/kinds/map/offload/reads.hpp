@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What reads have in common: at which version they read.
+// Common part of reads: the version to read at.
 #pragma once
 
 #include <cstdint>
@@ -11,20 +11,19 @@
 
 namespace espalier::offload {
 
-/// Where a read reads: at the newest version, or at a snapshot that it names.
+/// The source of a read: the newest version, or a named snapshot.
 struct ReadSource {
   std::shared_ptr<HeldSnapshot> snapshot;  // null: the newest
-  bool found = true;                       // false: there is no such snapshot of this map
+  bool found = true;                       // false: the map has no such snapshot
 
-  /// What to walk at.
+  /// The version for the walk; null: the newest.
   [[nodiscard]] const memory::HeldVersion* held() const {
     return snapshot == nullptr ? nullptr : &snapshot->version();
   }
 };
 
-/// `number`: by which the client knows the snapshot. `holds`: the snapshot that an earlier step of
-/// this request found, which stays, whatever the client has closed meanwhile; null: it was not
-/// looked up yet.
+/// `number`: the client's number of the snapshot. `holds`: the snapshot that an earlier step of
+/// this request found, which stays even if the client has closed it; null: not looked up yet.
 [[nodiscard]] ReadSource read_source(Call& call, std::optional<std::uint64_t> number,
                                      std::shared_ptr<HeldSnapshot> holds);
 

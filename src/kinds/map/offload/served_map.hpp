@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map as the requests of one scheduler reach it. Where its walks run is the place's own matter:
-// offloads that read know only this, so that the host serves them, and another place can.
+// A map as the requests of one scheduler use it, independent of where its walks run: offloads that
+// read know only this interface, so that the host or a device can serve them.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -39,47 +39,47 @@ class ServedMap : public WorkedOn {
   ServedMap& operator=(const ServedMap&) = delete;
 
   /// Queues a walk of the newest state; what it points to must live until its completion. `hint`:
-  /// where a read may enter, which comes from a client; none: at the root.
+  /// an untrusted node at which a read may enter; none: the root.
   virtual void submit(const espalier::Request& walk, Handler& handler, wire::Ref hint) = 0;
-  /// Queues a walk with what goes with it: a version to read, or a condition of a write.
+  /// Queues a walk with its context: a version to read, or a condition of a write.
   virtual void submit(const tree::WalkRequest& walk) = 0;
-  /// One turn of what is in flight: never waits. Returns how many walks are left.
+  /// Advances walks in flight by one turn, without waiting. Returns the number of pending walks.
   virtual std::size_t advance() = 0;
   [[nodiscard]] virtual bool keeps_versions() const = 0;
-  /// Holds the version that a walk has read, within that walk's completion. Null: the map keeps no
-  /// versions.
+  /// Holds the version that a walk has read; call within that walk's completion. Null: the map
+  /// keeps no versions.
   [[nodiscard]] virtual std::shared_ptr<HeldSnapshot> hold(std::uint64_t version,
                                                            const std::string& owner) = 0;
-  /// Keeps what a walk has found where it is, within that walk's completion or items, until the pin
-  /// goes. None: not here; what was found is to be copied at once.
+  /// Pins what a walk has found, until the pin is released; call within that walk's completion or
+  /// items. None: not supported here; copy the result immediately.
   [[nodiscard]] virtual base::EpochPin pin();
-  /// A buffer for a value that is to be written, into which it can be copied before. Nothing: not
-  /// here, or there is no memory for it now. The map stays as long as that lives.
+  /// A buffer into which a value can be copied before it is written. Nothing: not supported here,
+  /// or out of memory. The buffer keeps the map alive.
   [[nodiscard]] virtual std::optional<memory::StagedBytes> stage(std::string_view value);
-  /// Whether it lost its name: no request that begins may find it.
+  /// Whether it was dropped: new requests must not find it.
   [[nodiscard]] virtual bool dropped() const = 0;
-  /// The newest version that readers see.
+  /// The newest released version.
   [[nodiscard]] virtual std::uint64_t released() const = 0;
   [[nodiscard]] bool is_released(std::uint64_t version) const final {
     return released() >= version;
   }
-  /// Whether later ones will never be released.
+  /// Whether later versions will never be released.
   [[nodiscard]] virtual bool failed() const { return false; }
-  /// Whether a write may be begun: not too many wait for their release. Is asked where they are
-  /// recorded, for then that takes long.
+  /// Whether a write may begin: not too many wait for their release. Called for recorded maps,
+  /// where releases take long.
   [[nodiscard]] virtual bool may_write() const { return true; }
-  /// Where it is recorded, answers of writes are given before they may be told. Of the one that is
-  /// being given: the version that it waits for; 0: none. Once.
+  /// Recorded maps complete writes before their version is released. Returns the version that the
+  /// completing write waits for, once; 0: none.
   [[nodiscard]] virtual std::uint64_t take_unreleased() { return 0; }
-  /// An answer was given from the leaf of this key, and so were many that this is not told of.
+  /// Counts an answer from the leaf of this key; called for a sample of answers.
   virtual void count_answer(std::string_view /*key*/, std::uint64_t /*now_ns*/) {}
-  /// What frees the map when it is the last to hold it, which takes time by the map's size.
+  /// A reference that frees the map if it is the last, which takes time by the map's size.
   [[nodiscard]] virtual std::shared_ptr<void> keep() const = 0;
 
-  /// Of a shard: which keys it has. Null: all of them.
+  /// Of a shard: which keys it has. Null: all.
   const wire::ShardMap* shard = nullptr;
   bool walking = false;   ///< has walks in flight
-  bool recorded = false;  ///< its effects are
+  bool recorded = false;  ///< its writes are recorded
 
  protected:
   ServedMap() = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads of maps that are split by key range over several nodes (docs/design/shards.md): making
-// the shard that this node has, and holding releases for a cut over several.
+// Offloads of maps split by key range over several nodes (docs/design/shards.md): creating this
+// node's shard, and holding releases for a cut over several nodes.
 #include <memory>
 #include <optional>
 #include <utility>
@@ -21,7 +21,7 @@
 namespace espalier::offload {
 namespace {
 
-/// What making a shard came to, on the helper.
+/// Result of creating a shard, on the helper.
 struct CreateShardState {
   std::optional<Result<std::shared_ptr<tree::MapCore>>> done;
 };
@@ -34,7 +34,7 @@ Next refuse(Call& call, wire::ShardFault fault) {
 Next create_shard(Call& call, const map_calls::CreateShard& asked) {
   CreateShardState& state = call.state<CreateShardState>();
   if (!state.done) {
-    constexpr std::uint32_t kAnyKey = 65535;  // what this map's keys may be, making it tells
+    constexpr std::uint32_t kAnyKey = 65535;  // the map's own limit is checked at its creation
     auto shard = wire::read_shard_map(asked.shard_map, kAnyKey);
     if (!shard) return refuse(call, shard.error());
     tree::StoreCore& store = call.services().store;
@@ -60,7 +60,7 @@ Next hold_release(Call& call, const map_calls::HoldRelease&) {
 
 Next confirm_release(Call& call, const map_calls::ConfirmRelease& asked) {
   HostMap& map = host_map_of(call);
-  // Before the hold ends, which lets the version rise.
+  // Read before the hold ends, since then the version rises.
   const std::uint64_t version = map.released();
   return answer(call, map_calls::ReleaseConfirmed{map.core->clock.end_hold(asked.hold), version});
 }

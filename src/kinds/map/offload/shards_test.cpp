@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shards of maps on their node: made, opened by who knows them, and kept to their keys.
+// Shards of maps on their node: created, opened by clients that know shards, and restricted to
+// their keys.
 #include "kinds/map/format/shard.hpp"
 
 #include <gtest/gtest.h>
@@ -58,13 +59,13 @@ TEST_F(ShardOffloads, AreMadeAndOpenedByWhoKnowsThem) {
   EXPECT_EQ(opened.header.version, map_);
   ASSERT_GT(opened.payload.size(), sizeof(wire::MapShape));
   EXPECT_EQ(opened.payload.substr(sizeof(wire::MapShape)), wire::bytes_of(three(1)));
-  // Who does not ask for it would take a part for the whole.
+  // A client that does not know shards would take a part for the whole map.
   const Response older = node_.call(client_, request_of(OffloadId::map_open, 0, 2, 0), "s");
   EXPECT_EQ(older.code(), Code::unsupported);
   EXPECT_NE(older.payload.find("a shard of this map only"), std::string::npos);
   EXPECT_EQ(node_.call(client_, request_of(OffloadId::map_open, 0, 3, 2), "s").code(),
             Code::invalid_argument);
-  // Of a map that is none, nothing more is told.
+  // For a map that is not a shard, the answer has nothing more.
   const Response whole = node_.call(client_, request_of(OffloadId::map_open, 0, 4, 1), "m");
   EXPECT_EQ(whole.payload.size(), sizeof(wire::MapShape));
   EXPECT_EQ(create("s", wire::bytes_of(three(1))).code(), Code::already_exists);
@@ -206,7 +207,7 @@ TEST_F(ShardOffloads, HoldReleasesUntilTheyAreConfirmed) {
   EXPECT_EQ(call(OffloadId::release_hold).code(), Code::busy);
 }
 
-// The client is gone: nobody confirms, and the writer's request is the last that comes.
+// The client is gone: no confirmation arrives, and the writer's request is the last.
 TEST_F(ShardOffloads, HoldsEndWithoutTheirClient) {
   make();
   SchedulerFixture::Client& holder = node_.connect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A version of a map that a client holds, or a request that takes several walks.
+// A held version of a map, for a client or for a request of several walks.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@ struct HeldVersion;
 
 namespace espalier::offload {
 
-/// A version that stays readable as long as this lives. What keeps it, the place knows.
+/// A version that stays readable while this lives. Implementations depend on the place.
 class HeldSnapshot {
  public:
   virtual ~HeldSnapshot() = default;
@@ -18,7 +18,7 @@ class HeldSnapshot {
   HeldSnapshot& operator=(const HeldSnapshot&) = delete;
 
   [[nodiscard]] virtual const memory::HeldVersion& version() const = 0;
-  /// The number of its map.
+  /// The id of its map.
   [[nodiscard]] virtual std::uint32_t map() const = 0;
 
  protected:

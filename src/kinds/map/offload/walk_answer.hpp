@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk found, as a response says it.
+// Encodes results of walks as responses.
 #pragma once
 
 #include "engine/call.hpp"
@@ -17,7 +17,7 @@ namespace espalier::offload {
   return header;
 }
 
-/// Of walks whose answer is in the header: writes.
+/// For walks whose answer is in the header: writes.
 inline Next answer_walk(Call& call, const Completion& done) {
   if (!done.ok) return call.fail(done.error);
   return call.answer(header_of(done));

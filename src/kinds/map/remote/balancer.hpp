@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Divides what walks read of interior nodes between a device's own memory and the host's, where the
-// device has it in both [Honeycomb §5]: while the device's memory is asked for more than its part,
-// and the way to the host has room, a node that is remembered is read of the host's memory.
+// Balances reads of interior nodes between a device's own memory and the host's, where both have
+// copies [Honeycomb §5]: while the device's memory serves more than its share, and the path to the
+// host has capacity, cached nodes are read from the host's memory.
 //
-// What is counted: the bytes that came of either, of late; and what is on its way from the host. A
-// weight says how many bytes the device's memory gives while the way to the host gives one.
+// It counts the bytes served by each memory in a decaying window, and the bytes in flight from the
+// host. `weight` is the number of bytes that the device's memory serves for each byte from the
+// host.
 //
-//   remembered bytes <= weight x bytes read of the host, as long as kRoomBytes has room
+//   cached bytes <= weight x bytes read from the host, as long as kRoomBytes has room
 //
-// With few walks in flight nothing is divided: then what counts is how long one waits.
+// Nothing is balanced with few walks in flight: latency then matters more than throughput.
 //
-// It is a matter of speed alone: what is read either way is the same kind of hint.
+// Affects performance only: bytes read either way are the same kind of hint.
 //
 // Thread: one.
 #pragma once
@@ -24,22 +25,22 @@ namespace espalier::place {
 
 class Balancer {
  public:
-  /// On their way from the host, at most, for a node more to be read there.
+  /// Limit on bytes in flight from the host for another node to be read there.
   static constexpr std::uint64_t kRoomBytes = 64 << 10;
-  /// Walks in flight below which nothing is divided.
+  /// Walks in flight below which nothing is balanced.
   static constexpr std::size_t kBusyWalks = 8;
-  /// What came longer ago than so many bytes counts half, and less and less.
+  /// The recent byte counts are halved when their sum exceeds this.
   static constexpr std::uint64_t kWindowBytes = 1 << 20;
 
   /// `weight`: at least 1. The port outlives it.
   Balancer(std::uint32_t weight, const ReadPort& port) : weight_(weight), port_(port) {}
 
-  /// So many walks are in flight now.
+  /// Sets the number of walks in flight.
   void set_walks(std::size_t walks) { walks_ = walks; }
-  /// So many bytes were taken of what is remembered.
+  /// Counts bytes that were served from the cache.
   void took(std::uint64_t bytes) { remembered_ += bytes; }
-  /// Whether a node that is remembered, and of which about so many bytes are wanted, is to be read
-  /// of the host's memory; counts those.
+  /// Whether a cached node, of which about `bytes` are needed, is to be read from the host's
+  /// memory; counts it in sent().
   [[nodiscard]] bool sends_to_host(std::uint64_t bytes) {
     if (walks_ < kBusyWalks) return false;
     const std::uint64_t now = port_.traffic().bytes;
@@ -54,16 +55,16 @@ class Balancer {
     ++sent_;
     return true;
   }
-  /// Nodes that were read of the host's memory although they were remembered.
+  /// Cached nodes that were read from the host's memory.
   [[nodiscard]] std::uint64_t sent() const { return sent_; }
 
  private:
   const std::uint64_t weight_;
   const ReadPort& port_;
   std::size_t walks_ = 0;
-  std::uint64_t remembered_ = 0;  // bytes of late
-  std::uint64_t read_ = 0;        // the same, of the host
-  std::uint64_t seen_ = 0;        // of the port's bytes, counted in read_
+  std::uint64_t remembered_ = 0;  // recent bytes from the cache
+  std::uint64_t read_ = 0;        // recent bytes from the host
+  std::uint64_t seen_ = 0;        // the port's bytes that read_ includes
   std::uint64_t sent_ = 0;
 };
 

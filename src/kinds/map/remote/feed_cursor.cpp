@@ -40,7 +40,7 @@ FeedCursor::Came FeedCursor::take(const Landing& landing, std::vector<MappingCha
                     header.superseded != 0 && header.magic == wire::kFeedMagic &&
                     header.format == wire::kFeedFormat && header.entries == wire::kFeedEntries;
   if (!ours) return Came::ended;
-  const std::uint32_t bytes = entries_bytes();  // as they were asked for
+  const std::uint32_t bytes = entries_bytes();  // as requested
   tail_ = std::max(header.tail, next_);
   const bool gap = std::exchange(gaps_, header.gaps) != header.gaps;
   if (!began_ || gap || tail_ - next_ > wire::kFeedEntries) return fall_behind();
@@ -50,7 +50,7 @@ FeedCursor::Came FeedCursor::take(const Landing& landing, std::vector<MappingCha
     wire::FeedEntry entry;
     std::memcpy(&entry, landing.entries.data() + at, sizeof entry);
     if (entry.sequence > wire::feed_published(next_)) {
-      changes.resize(before);  // what is read anew is newer than these
+      changes.resize(before);  // the reloaded places are newer
       return fall_behind();
     }
     if (entry.sequence != wire::feed_published(next_)) break;
@@ -60,7 +60,7 @@ FeedCursor::Came FeedCursor::take(const Landing& landing, std::vector<MappingCha
     changes.push_back({entry.lid, {entry.ref}, entry.version});
     ++next_;
   }
-  tail_ = std::max(tail_, next_);  // this header may be older than the last one
+  tail_ = std::max(tail_, next_);  // this header may be older than the last one read
   return Came::entries;
 }
 

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A reader's end of a map's mapping feed (kinds/map/format/mapping_feed.hpp): says which bytes of
-// the ring are to be read next, and what those that came tell.
+// A reader's position in a map's mapping feed (kinds/map/format/mapping_feed.hpp): says which bytes
+// of the ring to read next, and parses them.
 //
-// Only entries below the tail that was read last are asked for: those ahead of it are what writers
-// write next, and a line that a reader has just read costs the next writer a cache miss. So a
-// reader that knows of none reads the header alone.
+// Only entries below the last known tail are read: writers write those ahead of it next, and a line
+// that a reader has just read costs the next writer a cache miss. So a reader that knows of no
+// entries reads the header alone.
 //
-// Bytes may be torn, late, of two moments, or forged. An entry counts if it has the number that is
-// expected and its check is right; else it is awaited. What an entry says is a hint, so that one
-// that is wrong although it counted costs time.
+// Bytes may be torn, late, of different moments, or forged. An entry is accepted if its number is
+// the expected one and its checksum matches; else the reader waits for it. Entries are hints: a
+// wrong one that was accepted costs time only.
 //
-// Behind is who
-// - begins;
-// - finds the tail further away than the ring is long, or a later number in an entry's place;
+// A reader is behind if it
+// - has just begun;
+// - finds the tail further ahead than the ring is long, or a later number in an entry's slot;
 // - finds another number of gaps: the feed was off, or entries were left out.
-// It goes on at the tail that it read last, and what it knew of places is to be read anew, after
-// that tail: the page table has each change whose entry stands before it.
+// It then continues at the last known tail and must reload all places after reading that tail: the
+// page table has each change whose entry lies below it.
 //
 // Thread: one.
 #pragma once
@@ -31,43 +31,43 @@
 
 namespace espalier::place {
 
-/// A node has moved.
+/// A page-table change.
 struct MappingChange {
   wire::Lid lid = 0;
-  wire::Ref ref{};  // where it is now; none: its LID was given up
+  wire::Ref ref{};  // its current buffer; none: its LID was freed
   std::uint64_t version = 0;
 };
 
 class FeedCursor {
  public:
-  /// Entries that are read at once, at most.
+  /// Maximum entries per read.
   static constexpr std::uint32_t kAtOnce = 32;
-  /// Room for a header and for as many entries, each aligned to 8.
+  /// Room for a header and for that many entries, each aligned to 8.
   struct Landing {
     alignas(8) std::array<std::byte, sizeof(wire::FeedHeader)> header{};
     alignas(8) std::array<std::byte, kAtOnce * sizeof(wire::FeedEntry)> entries{};
   };
 
-  /// Errors: corrupt (a feed cannot lie there, or is of another length).
+  /// Errors: corrupt (the place is invalid, or the ring has another length).
   static Result<FeedCursor> create(const wire::FeedPlace& place, const tree::MapView& map);
 
-  /// Where the header lies in the region.
+  /// Region offset of the header.
   [[nodiscard]] std::uint64_t header_offset() const { return offset_; }
-  /// Where the next entries lie, and how many bytes of them are to be read: those that are known to
-  /// wait, none beyond the ring's end; 0: the header alone.
+  /// Region offset and size of the next entries to be read: known to be published, none beyond the
+  /// ring's end. 0 bytes: read the header alone.
   [[nodiscard]] std::uint64_t entries_offset() const;
   [[nodiscard]] std::uint32_t entries_bytes() const;
 
   enum class Came : std::uint8_t {
     entries,  // perhaps none
-    behind,   // all places are to be read anew; the next entries follow what is read from now on
-    ended,    // there is no such feed any more
+    behind,   // reload all places from now on; the next entries follow
+    ended,    // the feed no longer exists
   };
-  /// Takes what was read, whichever of both came first, and adds the changes to `changes`; of a
-  /// reader who is behind none.
+  /// Parses header and entries, read in any order, and appends the changes to `changes`; none if
+  /// the reader is behind.
   Came take(const Landing& landing, std::vector<MappingChange>& changes);
 
-  /// Entries that were there when the header was read, and were not taken.
+  /// Entries below the last known tail that were not taken.
   [[nodiscard]] std::uint64_t waiting() const { return tail_ - next_; }
 
  private:
@@ -79,8 +79,8 @@ class FeedCursor {
   std::uint32_t generation_;
   std::uint32_t map_id_;
   bool began_ = false;
-  std::uint64_t next_ = 0;  // the number of the next entry
-  std::uint64_t tail_ = 0;  // as it was read last
+  std::uint64_t next_ = 0;  // number of the next entry
+  std::uint64_t tail_ = 0;  // the last known tail
   std::uint64_t gaps_ = 0;
 };
 

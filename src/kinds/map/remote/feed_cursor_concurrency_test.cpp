@@ -29,8 +29,8 @@ std::vector<std::thread> write(FeedTable& table, std::uint64_t from, std::uint64
   return threads;
 }
 
-// What is told is whole and in order for each LID, whether the reader keeps up or not, and in the
-// end it knows where all are.
+// Entries are whole and in order for each LID, whether or not the reader keeps up, and in the end
+// the reader knows all places.
 TEST(FeedCursorConcurrency, AReaderKnowsWhereNodesAreInTheEnd) {
   FeedTable table(kLids);
   FeedReader reader = table.follow();

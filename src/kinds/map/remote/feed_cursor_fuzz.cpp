@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary bytes as what READs of a mapping feed bring: entries are asked for within the ring, and
-// none is taken whose number or check is wrong, be there a writer or not.
+// Arbitrary bytes as the results of READs of a mapping feed, with or without a writer: the reader
+// reads only within the ring, and accepts no entry with a wrong number or checksum.
 //
-// Input, again and again: 2 bytes of where a piece goes, 1 byte of how long it is, the piece; they
-// change what the ring has, and then the reader reads it.
+// Input, repeated: 2 bytes of position, 1 byte of length, and the bytes to put there; the reader
+// then reads the ring.
 #include <algorithm>
 #include <cstdint>
 #include <cstring>

@@ -58,7 +58,7 @@ TEST_F(FeedCursorTest, NothingIsToldWhileNobodyFollows) {
   EXPECT_EQ(reader.poll(), Came::entries);
   EXPECT_EQ(reader.taken(), 0u);
   EXPECT_FALSE(table_.knows_all(reader));
-  // When it is on again, who did not notice finds out that it was off.
+  // After it is on again, a reader that missed this learns that it was off.
   FeedReader other = table_.follow();
   EXPECT_EQ(reader.poll(), Came::behind);
   EXPECT_TRUE(table_.knows_all(reader));

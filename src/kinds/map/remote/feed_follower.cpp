@@ -24,7 +24,7 @@ void FeedFollower::poll(std::uint64_t now_ns) {
   if (!ended_ && (at_once_ || now_ns >= next_ns_)) ask(now_ns);
 }
 
-// The header is asked for first; in which order both are read, the cursor does not care.
+// The header is requested first, but the cursor accepts both in any order.
 void FeedFollower::ask(std::uint64_t now_ns) {
   next_ns_ = now_ns + pause_ns_;
   LaneReads& lane = room_->lane;
@@ -60,7 +60,7 @@ void FeedFollower::take() {
   }
   const bool quiet = changes_.empty() && cursor_.waiting() == 0;
   pause_ns_ = quiet ? std::min(2 * pause_ns_, kQuietNs) : kEveryNs;
-  // What a writer has begun and not published yet is not asked for again and again.
+  // An entry that a writer has begun and not published is not requested without a pause.
   at_once_ = cursor_.waiting() != 0 && (!had_entries || !changes_.empty());
   counts_.changes += changes_.size();
   for (const MappingChange& change : changes_) {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keeps what a reader remembers of a map up to date by the map's mapping feed: reads its header now
-// and then, and what waits behind it, beside the READs of walks, and tells the cache.
+// Applies a map's mapping feed to a reader's cache: periodically READs the feed's header and new
+// entries, beside the READs of walks.
 //
-// It is for freshness alone. Walks ask the leaf that they come to, confirm it, and hold a lease,
-// whatever the cache said; so changes that come late, or never, cost time.
+// Affects freshness only. Walks check and confirm their leaf and hold a lease whatever the cache
+// contains; so late or missing changes cost time.
 //
 // Thread: that of its port.
 #pragma once
@@ -22,31 +22,31 @@ class FeedFollower {
  public:
   struct Counts {
     std::uint64_t reads = 0;     // round trips
-    std::uint64_t changes = 0;   // that were told
-    std::uint64_t replaced = 0;  // places that were known, and are others now
-    std::uint64_t behind = 0;    // times that all places were forgotten
+    std::uint64_t changes = 0;   // changes received
+    std::uint64_t replaced = 0;  // cached places that were replaced
+    std::uint64_t behind = 0;    // times that all places were dropped
   };
-  /// Between two READs of the feed, unless more of it waits: at least, and, when nothing was told
-  /// for long, at most.
+  /// Interval between READs of the feed, unless more entries wait: minimum, and maximum after a
+  /// long time without changes.
   static constexpr std::uint64_t kEveryNs = 50'000;
   static constexpr std::uint64_t kQuietNs = 32 * kEveryNs;
 
   /// `port` and `cache` outlive it.
   FeedFollower(ReadPort& port, MapCache& cache, FeedCursor cursor);
-  /// What is on its way when it ends goes nowhere.
+  /// Discards READs in flight.
   ~FeedFollower();
   FeedFollower(const FeedFollower&) = delete;
   FeedFollower& operator=(const FeedFollower&) = delete;
 
-  /// Takes what has come, and asks for more when it is time.
+  /// Takes what has arrived, and issues the next READ when it is due.
   void poll(std::uint64_t now_ns);
 
   [[nodiscard]] const Counts& counts() const { return counts_; }
-  /// There is no such feed any more, or nothing can be read.
+  /// The feed no longer exists, or the port has failed.
   [[nodiscard]] bool ended() const { return ended_; }
 
  private:
-  // What READs write to; the port keeps it while they are under way.
+  // Buffers that READs write to; the port keeps them alive while READs are in flight.
   struct Room {
     base::ReadyQueue ready{1};
     LaneReads lane;
@@ -59,9 +59,9 @@ class FeedFollower {
   MapCache& cache_;
   FeedCursor cursor_;
   std::shared_ptr<Room> room_;
-  std::vector<MappingChange> changes_;  // empty; kept for its memory
+  std::vector<MappingChange> changes_;  // empty between polls; kept for its capacity
   bool asked_ = false;
-  bool at_once_ = false;  // more waits, and may be read
+  bool at_once_ = false;  // more entries wait: read without a pause
   bool ended_ = false;
   std::uint64_t next_ns_ = 0;
   std::uint64_t pause_ns_ = kEveryNs;

@@ -15,15 +15,15 @@
 namespace espalier::place {
 namespace {
 
-// What lies between images, so that the same parts of many nodes do not fall into the same sets of
-// a cache; and room for searches that look at whole vectors.
+// Gap between images, so that the same parts of many nodes do not map to the same cache sets; also
+// padding for searches that load whole vectors.
 constexpr std::size_t kBetweenImages = 11 * base::kLineBytes;
-// What was taken of a queue stands there until it is so many, or all.
+// Taken gets are removed from the queue once there are this many, or none is left.
 constexpr std::size_t kQueueMost = 4096;
-// Of a value: its header, and what is read beside it, for READs are of whole words.
+// Room for a value: its header, and the bytes read beside it, since READs are of whole words.
 constexpr std::size_t kValueRoom = GetGroup::kValueMost + sizeof(wire::ValueHeader) + 16;
 static_assert(kValueRoom % 8 == 0);
-// Gets whose fences tie and come with the leaf, after one that missed them.
+// Gets that read tying fences with the leaf, after one that missed them.
 constexpr std::uint32_t kFencesAfterMiss = 256;
 
 }  // namespace
@@ -57,13 +57,13 @@ void GetGroup::sift(const Stays& stays) {
   });
 }
 
-// --- beginning -----------------------------------------------------------------------------------
+// --- begin ---------------------------------------------------------------------------------------
 
 void GetGroup::begin() {
   if (taken_ == queue_.size()) return;
   LeaseGuard& lease = *state_.lease;
   take_queued();
-  // Whoever must wait for a lease does so in the walker.
+  // The walker waits for leases.
   if (lease.ended() || state_.port->failed() || !lease.believed(state_.now())) {
     return sift([](const Get&) { return false; });
   }
@@ -108,7 +108,7 @@ void GetGroup::take_queued() {
   });
 }
 
-// Which leaf it is, and where.
+// Finds each key's leaf and its place.
 void GetGroup::find_leaves() {
   MapCache& cache = *state_.cache;
   sift([&](Get& get) { return cache.find_group(get.cursor.key, get.above); });
@@ -135,7 +135,7 @@ void GetGroup::find_heads() {
   });
 }
 
-// The header before all else, and what confirms a leaf behind all of it.
+// Requests the header before all else, and the confirmation of a leaf behind all of it.
 void GetGroup::want_leaves() {
   reads_.failed = false;
   if (!tree::planted(tree::Bug::read_version_kept) || read_version_ == 0) {
@@ -146,7 +146,7 @@ void GetGroup::want_leaves() {
     const std::size_t wanted = reads_.wanted.size();
     const std::byte* const image = state_.cache->leaf_head_from(get.kept);
     want_leaf(get, tree::NodeView(image, view_.geometry));
-    state_.port->prefetch(reads_, wanted);  // while the next ones are looked at
+    state_.port->prefetch(reads_, wanted);  // in parallel with processing the next ones
   }
 }
 
@@ -170,13 +170,13 @@ void GetGroup::want_leaf(Get& get, const tree::NodeView& head) {
   port.want(reads_, get.ref.offset(), get.proof, sizeof get.proof);
 }
 
-// --- ending --------------------------------------------------------------------------------------
+// --- end -----------------------------------------------------------------------------------------
 
 void GetGroup::end() {
   if (reads_.waiting) return;
   static_cast<void>(ready_.pop());
   LeaseGuard& lease = *state_.lease;
-  // One look at the clock serves all: it comes after the last READ of all of them.
+  // One clock reading serves all: it follows the last READ of all of them.
   const bool held = term_ == lease.term() &&
                     (lease.believed(state_.now()) || tree::planted(tree::Bug::belief_not_checked));
   const bool good = held && !reads_.failed && (values_come_ || take_version());
@@ -193,9 +193,9 @@ void GetGroup::end() {
   end();
 }
 
-// Each where its leaf, which was confirmed, says that it is. False: there is no room for any.
+// Reads each value at the place that its confirmed leaf names. False: no room for values.
 bool GetGroup::want_values() {
-  if (state_.port->failed()) {  // since the leaves have come: nothing can be wanted any more
+  if (state_.port->failed()) {  // the port failed after the leaves had arrived
     sift([](const Get&) { return false; });
     return false;
   }
@@ -238,7 +238,7 @@ bool GetGroup::answer(Get& get) {
   const tree::NodeHead head = tree::NodeHead::read(get.image);
   const tree::SearchKey& key = get.cursor.key;
   get.cursor.read_version = read_version_;
-  // A leaf keeps its fences while it lives.
+  // A leaf's fences are constant while it lives.
   const bool proven =
       !tree::needs_fences(get.cursor, head) || get.brought.fences_begin <= leaf.fence_begin();
   if (!proven) {
@@ -274,7 +274,7 @@ bool GetGroup::answer(Get& get) {
   return true;
 }
 
-// As a walk does: its buffer is still the one that was meant, and what lies there is that value.
+// As a walk does: checks that the buffer is still the expected one and has that value.
 bool GetGroup::answer_value(Get& get) {
   const wire::Ref at{get.value.ref};
   const std::byte* const value = value_room(get);

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gets of one reader that go the usual way, many at a time and in stages, so that what each stage
-// looks at has been asked for by the stage before: what is remembered of the way, by prefetches;
-// leaves, by one doorbell for the whole group.
+// Gets of one reader in the usual case, in groups and stages, so that each stage prefetches what
+// the next one reads: cached ways by prefetch instructions, leaves by one doorbell for the whole
+// group.
 //
-//   queue -> keys -> leaf -> where it is -> what is remembered of its head
+//   queue -> keys -> leaf -> place of the leaf -> cached head of the leaf
 //         -> [ map header | heads, chunks, logs | headers once more ] -> answers
 //            one doorbell, whose READs keep their order
-//         -> [ values out of line | their headers once more ] -> answers
-//            a second one, where there are such
+//         -> [ out-of-line values | their headers once more ] -> answers
+//            a second doorbell, if there are such values
 //
-// The usual way: all of it is remembered, the leaf is where it is said to be and answers, and its
-// value is no longer than kValueMost. Where key prefixes tie, as with keys that begin alike,
-// separators that are remembered decide on the way. A leaf that has the key then covers it; that it
-// has not only its fences can tell, which come with the leaf while some keys are missing, and else
-// not. Whatever else there is goes to the walker, which knows all of it, and
-// begins anew; so a group needs no turns back.
+// The usual case: the whole way is cached, the leaf is at its cached place and answers, and the
+// value is no longer than kValueMost. Where key prefixes tie, as with keys that share a prefix,
+// cached separators decide on the way. A leaf that has the key covers it; that it lacks the key
+// only its fences prove, which are read with the leaf while misses are recent. Every other case
+// goes to the walker, which starts over; so a group never backtracks.
 //
-// Why its answers may be believed: the lease was believed when the group began; then the READ of
-// the header was posted, before all of the leaves; each leaf was asked fresh, by its own head, and
-// its buffer's header read again behind its last byte, by a READ that succeeds only while the key
-// is good; and then the lease was still the same, and believed (DESIGN §2.1 rules 1, 2 and 4).
+// Why its answers are valid: the lease was believed when the group began; then the READ of the
+// header was posted, before all READs of leaves; each leaf was validated by its own head as read,
+// and its buffer's header was read again behind its last byte, by a READ that succeeds only while
+// the region key is valid; afterwards the lease was still the same, and believed (DESIGN §2.1 rules
+// 1, 2 and 4).
 //
 // Thread: one.
 #pragma once
@@ -39,23 +39,23 @@ namespace espalier::place {
 
 class GetGroup {
  public:
-  /// Gets of one doorbell, at most.
+  /// Maximum gets per doorbell.
   static constexpr std::uint32_t kMost = 32;
-  /// Bytes of a value out of line that a group brings, at most.
+  /// Maximum bytes of an out-of-line value that a group reads.
   static constexpr std::uint32_t kValueMost = 8192;
 
-  /// Both outlive it. `most`: gets in flight at a time. Requires: the reader remembers nodes, and
-  /// its READs keep their order.
+  /// Both outlive it. `most`: gets in flight at a time. Requires: the reader caches nodes, and its
+  /// READs keep their order.
   GetGroup(ReaderState& state, const tree::MapView& view, std::uint32_t most);
 
   /// Queues gets. Errors: std::bad_alloc.
   void submit(std::span<const Request> gets, Handler& handler);
-  /// Gets that it answered, so far.
+  /// Gets answered so far.
   [[nodiscard]] std::uint64_t answered() const { return answered_; }
   [[nodiscard]] std::size_t pending() const { return queue_.size() - taken_ + begun_.size(); }
 
-  /// Takes what has come, and begins the next group. Each request that goes another way is handed
-  /// to `walk`, which neither fails nor calls back.
+  /// Takes what has arrived, and begins the next group. Passes each request that is not the usual
+  /// case to `walk`, which neither fails nor calls back.
   template <class Walk>
   void poll(const Walk& walk) {
     if (begun_.empty()) begin();
@@ -72,12 +72,12 @@ class GetGroup {
     MapCache::GroupAbove above;
     wire::Lid lid = 0;
     wire::Ref ref{};
-    const std::byte* kept = nullptr;  // of the leaf's head
-    std::uint64_t lock = 0;           // as it was when that was kept
-    bool misled = false;              // by what is remembered, to a leaf of other keys
+    const std::byte* kept = nullptr;  // the cached head of the leaf
+    std::uint64_t lock = 0;           // the lock word when the head was cached
+    bool misled = false;              // the cache led to a leaf that does not cover the key
     tree::PointBytes brought;
-    wire::ValueRef value{};     // out of line: still to come; none: it is not
-    std::uint64_t version = 0;  // of that
+    wire::ValueRef value{};     // out-of-line value still to be read; none: inline
+    std::uint64_t version = 0;  // of that value
     std::byte* image = nullptr;
     alignas(8) std::byte proof[sizeof(wire::BufferHeader)];
   };
@@ -103,21 +103,21 @@ class GetGroup {
   void give_up(const Get& get) {
     others_.push_back({get.request, get.handler, nullptr, {}, {}, get.misled});
   }
-  /// Keeps those of the group that `stays` says of, and gives up the others.
+  /// Keeps the gets for which `stays` holds, and passes the others to the walker.
   template <class Stays>
   void sift(const Stays& stays);
 
   ReaderState& state_;
   const tree::MapView& view_;
   std::vector<Queued> queue_;
-  std::size_t taken_ = 0;  // of the queue
+  std::size_t taken_ = 0;  // begin of the queue's remaining gets
   std::vector<Get> gets_;
-  std::vector<std::uint32_t> begun_;  // of gets_, those that are in the group
+  std::vector<std::uint32_t> begun_;  // indexes in gets_ of the group's gets
   std::vector<tree::WalkRequest> others_;
   std::unique_ptr<std::uint64_t[]> images_;
-  std::unique_ptr<std::uint64_t[]> values_;  // null: none was wanted yet
-  bool values_come_ = false;                 // they are what the last doorbell asked for
-  // So many gets more bring fences that tie with their keys, for a key was missing not long ago.
+  std::unique_ptr<std::uint64_t[]> values_;  // null: no value read yet
+  bool values_come_ = false;                 // the last doorbell requested values
+  // Number of further gets that read fences which tie with their keys, after a recent miss.
   std::uint32_t fences_come_ = 0;
   alignas(8) std::byte header_[tree::kMapHeaderHead];
   std::uint64_t answered_ = 0;

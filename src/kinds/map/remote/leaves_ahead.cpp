@@ -31,7 +31,7 @@ void LeavesAhead::clear() {
   missed_ = sought_ = blind_ = false;
 }
 
-// --- what is asked for ---------------------------------------------------------------------------
+// --- requests ------------------------------------------------------------------------------------
 
 void LeavesAhead::want(LaneReads& reads, tree::Cursor& cursor, const tree::SearchKey* bound,
                        std::uint32_t leaves) {
@@ -70,7 +70,7 @@ void LeavesAhead::add(wire::Lid lid) {
   leaf.stage = leaf.ref && view_.holds_node(leaf.ref) ? Stage::placed : Stage::unknown;
 }
 
-// Where the page of the table is not known, the scan finds out when it comes to the leaf.
+// If the table page is unknown, the scan looks it up when it reaches the leaf.
 void LeavesAhead::look_up(LaneReads& reads, Leaf& leaf) {
   const std::uint64_t named = view_.directory_entry_offset(leaf.lid);
   const std::uint64_t page =
@@ -98,7 +98,7 @@ void LeavesAhead::want_proofs(LaneReads& reads) {
   }
 }
 
-// --- what has come -------------------------------------------------------------------------------
+// --- arrivals ------------------------------------------------------------------------------------
 
 void LeavesAhead::come(bool failed) {
   if (failed) return clear();
@@ -123,7 +123,7 @@ void LeavesAhead::take_word(Leaf& leaf) {
   leaf.stage = there ? Stage::placed : Stage::unknown;
 }
 
-// Of a buffer that is another one by now nothing was read.
+// Discards a leaf whose buffer was reused.
 void LeavesAhead::check(Leaf& leaf) {
   const bool still =
       is_still(leaf.header, leaf.ref, view_.id) || tree::planted(tree::Bug::ahead_not_confirmed);
@@ -131,13 +131,13 @@ void LeavesAhead::check(Leaf& leaf) {
   if (!still) leaf.ref = {};
 }
 
-// --- what the scan takes -------------------------------------------------------------------------
+// --- use by the scan -----------------------------------------------------------------------------
 
 LeavesAhead::Taken LeavesAhead::take(wire::Lid lid, Landing& image) {
   const auto known = std::span(leaves_).first(count_);
   const auto at = std::ranges::find(known, lid, &Leaf::lid);
   if (at == known.end()) {
-    // One may have come between when a leaf was split. Of two the node above knows nothing.
+    // A split may have inserted one leaf. If a second leaf is unknown, the node above is stale.
     if (count_ != 0 && std::exchange(missed_, true)) clear();
     return {};
   }

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leaves that one scan from elsewhere will come to, brought before it does
-// (kinds/map/walk/ahead_access.hpp): the node above them, as it is remembered, says which.
+// Read-ahead of the leaves that one remote scan will visit (kinds/map/walk/ahead_access.hpp): the
+// cached node above them says which.
 //
 //   no place --(a word of the page table)--> placed --(one doorbell for several)--> come --> proved
 //                                              |                                      |
 //                                              +------- the scan takes it ------------+
 //
-// What comes stays good for this scan: it was read after the scan's read version, under its lease,
-// and the buffer still had its generation when its last byte had come. So its items up to that
-// version are all there, whatever becomes of the leaf. The next scan begins with none.
+// A leaf that was read stays valid for this scan: it was read after the scan's read version was
+// taken, under the scan's lease, and its buffer still had the same generation when its last byte
+// had arrived. So it has all items up to that version, whatever happens to the leaf later. The next
+// scan starts with none.
 //
-// Bounded: kMost leaves and kBytesMax bytes on their way at a time, and memory for twice as many,
-// which is taken when scans first need it.
+// Bounded: kMost leaves and kBytesMax bytes in flight at a time, and memory for twice as many,
+// allocated when scans first need it.
 //
 // Thread: one.
 #pragma once
@@ -28,7 +29,7 @@ namespace espalier::place {
 
 struct ReaderState;
 
-/// Whether these bytes, which are the header of a buffer, say that it is still this one.
+/// Whether these bytes are the header of the buffer that `ref` names.
 [[nodiscard]] bool is_still(const std::byte* header, wire::Ref ref, std::uint32_t map_id);
 [[nodiscard]] inline bool is_still(const Landing& header, wire::Ref ref, std::uint32_t map_id) {
   return is_still(reinterpret_cast<const std::byte*>(header.words.get() + 1), ref, map_id);
@@ -36,31 +37,31 @@ struct ReaderState;
 
 class LeavesAhead {
  public:
-  /// Leaves in one doorbell, at most; and of how many it is asked where they are.
+  /// Maximum leaves per doorbell, and maximum leaves whose places are looked up ahead.
   static constexpr std::uint32_t kMost = 8;
   static constexpr std::uint32_t kPlanned = 2 * kMost;
   static constexpr std::uint32_t kBytesMax = 64 << 10;
 
-  /// Both outlive it. Requires: the reader remembers nodes.
+  /// Both outlive it. Requires: the reader caches nodes.
   LeavesAhead(ReaderState& state, const tree::MapView& view) : state_(state), view_(view) {}
 
-  /// Forgets all: another scan begins, or this one anew.
+  /// Drops everything: another scan begins, or this one restarts.
   void clear();
-  /// Adds READs of up to `leaves` leaves that follow, or of where they are, to what is wanted.
+  /// Adds READs of up to `leaves` following leaves, or of their places, to the pending requests.
   void want(LaneReads& reads, tree::Cursor& cursor, const tree::SearchKey* bound,
             std::uint32_t leaves);
-  /// The same of the headers of those that have come, or come before these where READs keep their
-  /// order.
+  /// Adds READs of the headers of leaves that have arrived, or that arrive before these READs where
+  /// READs keep their order.
   void want_proofs(LaneReads& reads);
-  /// What was wanted has come, or failed.
+  /// The requested bytes have arrived, or failed.
   void come(bool failed);
 
   struct Taken {
-    wire::Ref ref{};      // none: nothing is known
-    bool here = false;    // its image is
-    bool proved = false;  // and needs no READ to be confirmed
+    wire::Ref ref{};      // none: unknown leaf
+    bool here = false;    // its image was read
+    bool proved = false;  // and confirmed, without a further READ
   };
-  /// The scan goes on to this leaf. If it is here, its image is exchanged for `image`.
+  /// The scan continues at this leaf. If it was read, exchanges its image for `image`.
   Taken take(wire::Lid lid, Landing& image);
   [[nodiscard]] bool seeks_above(tree::Cursor& cursor);
 
@@ -71,14 +72,14 @@ class LeavesAhead {
     wire::Ref ref{};
     Stage stage = Stage::unknown;
     Landing image;
-    Landing header;  // once more, after the last byte
+    Landing header;  // read once more, after the last byte
     Landing word;    // of the page table
   };
-  /// What is missing of the node above, in order to know more.
+  /// The missing part of the node above.
   struct Piece {
     wire::Ref ref{};
     std::uint32_t begin = 0;
-    std::uint32_t bytes = 0;  // 0: nothing is on its way
+    std::uint32_t bytes = 0;  // 0: none in flight
     Landing landing;
   };
 
@@ -93,12 +94,12 @@ class LeavesAhead {
 
   ReaderState& state_;
   const tree::MapView& view_;
-  std::vector<Leaf> leaves_;  // the first `count_` of them, in the order of the scan
+  std::vector<Leaf> leaves_;  // the first `count_` are used, in the order of the scan
   std::size_t count_ = 0;
   Piece piece_;
-  bool missed_ = false;  // the leaf that the scan went on to last was not among them
-  bool sought_ = false;  // the scan went down for the node above,
-  bool blind_ = false;   // and that was not kept: there is no room for it
+  bool missed_ = false;  // the scan's last leaf was not among them
+  bool sought_ = false;  // the scan descended to cache the node above,
+  bool blind_ = false;   // but the cache had no room for it
 };
 
 }  // namespace espalier::place

@@ -15,12 +15,12 @@ namespace espalier::place {
 namespace {
 
 constexpr std::uint32_t kChunk = NodeCache::kChunkBytes;
-constexpr std::uint32_t kHeaderLine = 64;  // of a leaf's header, what its chunk begins with
-// Of a leaf's head that is kept.
+constexpr std::uint32_t kHeaderLine = 64;  // the part of a leaf's header that its chunk begins with
+// Offset of the lock word in a cached leaf head.
 constexpr std::size_t kLock =
     offsetof(wire::NodeHeader, lock) - offsetof(wire::NodeHeader, low_key_prefix);
 
-/// Room for an image, and for searches that look at whole vectors.
+/// Room for an image, padded for searches that load whole vectors.
 std::unique_ptr<std::uint64_t[]> image_room(std::uint32_t node_bytes) {
   return std::make_unique<std::uint64_t[]>((node_bytes + 64) / 8);
 }
@@ -48,21 +48,21 @@ void MapCache::keep(wire::Ref ref, std::uint32_t chunk, std::span<const std::byt
   root_has_.set(chunk);
 }
 
-// Whether these bytes of a node are kept; then they are in the scratch image.
+// Copies these bytes of a node into the scratch image; false if they are not all cached.
 bool MapCache::bring(wire::Ref ref, std::uint32_t begin, std::uint32_t end) {
   end = std::min(end, view_.geometry.node_bytes);
   for (std::uint32_t chunk = begin / kChunk; chunk * kChunk < end; ++chunk) {
     const std::byte* const kept = find(ref, chunk);
     if (kept == nullptr) return false;
     std::memcpy(scratch() + std::size_t{chunk} * kChunk, kept, kChunk);
-    if (ref == root_ref_) continue;  // each walk asks for it, and it lies nearest
+    if (ref == root_ref_) continue;  // every walk reads it, and it lies in a near cache
     taken_bytes_ += kChunk;
     if (balancer_ != nullptr) balancer_->took(kChunk);
   }
   return true;
 }
 
-// The root is asked for by each walk, and lies nearest.
+// The root is exempt: every walk reads it, and it lies in a near cache.
 bool MapCache::goes_to_host(const tree::CachedWay& way) {
   if (balancer_ == nullptr || way.lid == view_.root) return false;
   constexpr std::uint64_t kGroup = sizeof(wire::ChildGroup);
@@ -86,7 +86,7 @@ bool MapCache::bring_groups(const tree::Cursor& cursor, const tree::NodeView& no
   return bring(ref, std::min(slots_begin, view_.geometry.node_bytes), view_.geometry.node_bytes);
 }
 
-// One node down. False: no further; then `way` says where the walk goes on.
+// Descends one level. False: no further; `way` then says where the walk continues.
 bool MapCache::step_down(tree::Cursor& cursor, tree::CachedWay& way) {
   const tree::Geometry& g = view_.geometry;
   const bool root = way.lid == view_.root;
@@ -102,7 +102,7 @@ bool MapCache::step_down(tree::Cursor& cursor, tree::CachedWay& way) {
     return false;
   }
   const tree::Step step = tree::visit(view_, cursor, node, head, way.ref);
-  // Levels fall from node to node, whatever the bytes say: so the way has an end.
+  // Levels strictly decrease, whatever the bytes are: so the descent terminates.
   const bool level_is_meant = head.level() != 0 && (root || head.level() == way.level);
   if (step.kind != tree::StepKind::child || !level_is_meant) {
     way = {{}, view_.root, 1, true};
@@ -137,7 +137,7 @@ tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint
                                   bool balanced) {
   above_ = {};
   tree::CachedWay way{{}, lid, level, false};
-  // The newest state leads to the newest leaf, which names what was there before.
+  // The newest state leads to the newest leaf, which names its predecessors.
   const std::uint64_t version = std::exchange(cursor.read_version, tree::kNewest);
   const wire::Ref other = std::exchange(cursor.other_predecessor, {});
   do {
@@ -149,19 +149,19 @@ tree::CachedWay MapCache::go_down(tree::Cursor& cursor, wire::Lid lid, std::uint
   return way;
 }
 
-// --- ways down of many gets ----------------------------------------------------------------------
+// --- descents of many gets -----------------------------------------------------------------------
 
-// Levels fall from node to node, as above, and all is looked at where it is kept.
+// Levels strictly decrease, as above, and nodes are read in the cache itself.
 bool MapCache::find_group(const tree::SearchKey& key, GroupAbove& above) {
   above.leaf = 0;
-  if (view_.geometry.groups_begin > kChunk) return false;  // a node's head is more than one chunk
+  if (view_.geometry.groups_begin > kChunk) return false;  // a node's head exceeds one chunk
   above.ref = root_ref_;
   for (std::uint32_t level = 0;;) {
     const std::byte* const at = above.ref ? find(above.ref, 0) : nullptr;
     if (at == nullptr) return false;
     const tree::NodeHead head = tree::NodeHead::read(at);
     const bool level_is_meant = head.level() != 0 && (level == 0 || head.level() == level);
-    // Fences are not asked: the leaf's decide.
+    // Ignores fences: the leaf's decide.
     if (!level_is_meant || !tree::leads_by_head(view_, key, tree::kNewest, at, head, above.ref)) {
       return false;
     }
@@ -211,7 +211,7 @@ bool MapCache::bring_group(GroupAbove& above) const {
 
 wire::Lid MapCache::child_in(const tree::SearchKey& key, const GroupAbove& above) const {
   const tree::Rank rank = view_.kit.rank32(above.group, above.scaled);
-  // Child 0 of a node begins at or below every key that it covers.
+  // Child 0 of a node begins at or below every key that the node covers.
   const bool child_0 = above.first && rank.below == 0 && rank.below_or_equal <= 1;
   if (!child_0 && (rank.below == 0 || rank.below != rank.below_or_equal)) {
     return tied_child(key, above.ref);
@@ -224,13 +224,13 @@ wire::Lid MapCache::child_in(const tree::SearchKey& key, const GroupAbove& above
 
 namespace {
 
-/// Bytes of a node that is kept in pieces, which are brought together where they lie in several.
+/// Bytes of a node that is cached in chunks; copies those that span several.
 /// Thread: one.
 template <class Find>
 class KeptBytes {
  public:
   explicit KeptBytes(const Find& find) : find_(find) {}
-  /// Null: some of them are not kept. Good until the next call.
+  /// Null: some of the bytes are not cached. Valid until the next call.
   const std::byte* at(std::uint32_t begin, std::uint32_t bytes) {
     const std::uint32_t chunk = begin / kChunk;
     if (chunk != chunk_ || here_ == nullptr) {
@@ -263,7 +263,8 @@ static_assert(wire::kKeyBytesMax <= 2 * kChunk);
 
 }  // namespace
 
-// What the host's groups do where key prefixes tie, of a node that is kept in pieces.
+// Decides between children whose key prefixes tie, as the host's groups do, in a node cached in
+// chunks.
 wire::Lid MapCache::tied_child(const tree::SearchKey& key, wire::Ref ref) const {
   const std::byte* const at = find(ref, 0);
   if (at == nullptr) return 0;
@@ -323,8 +324,7 @@ wire::Lid MapCache::leaf_in(const tree::SearchKey& key, const GroupAbove& above)
 
 namespace {
 
-/// How the node above leaves has a bound, as the key prefixes of its children are: nothing, if it
-/// does not lie in that node.
+/// Normalises a bound for the node above leaves; nothing if the bound lies outside that node.
 std::optional<std::uint32_t> bound_in(const tree::NodeView& node, bool forward,
                                       const tree::SearchKey* bound) {
   if (bound == nullptr) return std::nullopt;
@@ -374,26 +374,26 @@ MapCache::Neighbours MapCache::neighbours(tree::Cursor& cursor, const tree::Sear
   return found;
 }
 
-// --- what is kept --------------------------------------------------------------------------------
+// --- insertion -----------------------------------------------------------------------------------
 
 void MapCache::keep_node(wire::Ref ref, const std::byte* image, std::uint32_t begin,
                          std::uint32_t end) {
   const tree::NodeView node(image, view_.geometry);
-  if (node.superseded() != wire::kLive) return;  // none is led to it again
+  if (node.superseded() != wire::kLive) return;  // no walk reaches it again
   if (node.lid() == view_.root && ref != root_ref_) {
     root_ref_ = ref;
     root_has_.reset();
   }
   const std::uint32_t first = (begin + kChunk - 1) / kChunk;
   if (first == 0) keep_place(node.lid(), ref);
-  if (first != 0 && find(ref, 0) == nullptr) return;  // it has no room
+  if (first != 0 && find(ref, 0) == nullptr) return;  // the node was not admitted
   for (std::uint32_t chunk = first; (chunk + 1) * kChunk <= end; ++chunk) {
     keep(ref, chunk, {image + std::size_t{chunk} * kChunk, kChunk});
   }
 }
 
 void MapCache::keep_piece(wire::Ref ref, std::uint32_t begin, std::span<const std::byte> bytes) {
-  if (find(ref, 0) == nullptr) return;  // it has no room
+  if (find(ref, 0) == nullptr) return;  // the node was not admitted
   for (std::uint32_t at = 0; at + kChunk <= bytes.size(); at += kChunk) {
     keep(ref, (begin + at) / kChunk, bytes.subspan(at, kChunk));
   }
@@ -411,7 +411,7 @@ bool MapCache::moved(const MappingChange& change) {
   }
   if (tree::planted(tree::Bug::moved_node_kept)) return true;
   nodes_.forget(before, kLeafHead);
-  if (nodes_.find(before, 0) == nullptr) return true;  // a leaf, or what is displaced in time
+  if (nodes_.find(before, 0) == nullptr) return true;  // a leaf, or its chunks get evicted in time
   const std::uint32_t chunks = (view_.geometry.node_bytes + kChunk - 1) / kChunk;
   for (std::uint32_t chunk = 0; chunk < chunks; ++chunk) nodes_.forget(before, chunk);
   return true;
@@ -424,9 +424,9 @@ void MapCache::forget_places() {
 
 // --- heads of leaves -----------------------------------------------------------------------------
 //
-//   40  the header's first line, without identity and versions: key prefixes of the fences, scale,
-//       lock, shape; in place of kind and level, which all leaves share, where the fences begin
-//       the log's slots, as they were; left out where there is no room for them
+//   40  the header's first line without identity and versions: key prefixes of the fences, scale,
+//       lock, shape; the begin of the fences in place of kind and level, which all leaves share
+//       the log's slots, as of then; left out where there is no room for them
 //       key prefixes and starts of the chunks
 namespace {
 
@@ -455,7 +455,7 @@ void MapCache::keep_leaf(wire::Ref ref, const std::byte* image) {
   keep_place(leaf.lid(), ref);
   if (leaf.lid() == view_.root) root_ref_ = {};
   if (!leaves_ || kLineBytes + chunk_heads_bytes() > kChunk) return;
-  // All but the log stays as it is while the leaf lives.
+  // All but the log is constant while the leaf lives.
   const std::byte* const kept = nodes_.find(ref, kLeafHead);
   const bool same_log =
       slots_bytes_ == 0 ||

@@ -13,8 +13,7 @@
 namespace espalier::place {
 namespace {
 
-/// So large a part of the memory tells where nodes are: 16 bytes for each, where what is kept of a
-/// node takes some hundred.
+/// Share of the memory for places: a place takes 16 bytes, the chunks of a node some hundred.
 constexpr std::uint64_t kPlacesShare = 16;
 constexpr std::uint64_t kSmallPage = 4096;
 
@@ -37,7 +36,7 @@ NodeCache::NodeCache(std::uint64_t bytes) noexcept {
 const std::byte* NodeCache::find(wire::Ref ref, std::uint32_t chunk) const {
   if (chunks_.count == 0 || !ref) return nullptr;
   for (const ChunkSet* const set : chunks_.of(hash_of(ref.bits, chunk))) {
-    // Which way it is nobody can foretell, so it is no branch.
+    // Branch-free, since the way is unpredictable.
     std::uint32_t ways = 0;
     for (std::uint32_t way = 0; way < kWays; ++way) {
       const std::uint64_t other = (set->tags[way].ref ^ ref.bits) | (set->tags[way].chunk ^ chunk);
@@ -49,7 +48,7 @@ const std::byte* NodeCache::find(wire::Ref ref, std::uint32_t chunk) const {
   return nullptr;
 }
 
-// Few entries are in their second set, and to ask for it each time costs more than to wait for it.
+// Few entries are in their second set; prefetching it each time costs more than it saves.
 void NodeCache::prefetch_tags(wire::Ref ref, std::uint32_t chunk) const {
   if (chunks_.count != 0) base::prefetch_line(chunks_.of(hash_of(ref.bits, chunk))[0]);
 }
@@ -58,7 +57,7 @@ void NodeCache::prefetch_place(std::uint32_t map, wire::Lid lid) const {
   if (places_.count != 0) base::prefetch_line(places_.of(hash_of(node_of(map, lid), 0))[0]);
 }
 
-// Where it is, or else one that is free, or else any.
+// The entry's own slot, else a free one, else a random one.
 NodeCache::ChunkTag* NodeCache::room_for(std::array<ChunkSet*, 2> sets, ChunkTag tag,
                                          std::byte*& bytes) {
   for (const ChunkTag& wanted : {tag, ChunkTag{}}) {
@@ -87,8 +86,8 @@ void NodeCache::keep(wire::Ref ref, std::uint32_t chunk, std::span<const std::by
   std::memset(at + bytes.size(), 0, kChunkBytes - bytes.size());
 }
 
-// So many chunks as there are pages have come to nearly two thirds of these. From there on huge
-// pages take little more, and what is looked for lies in few of them; one at a time, for each takes
+// With as many chunks as pages, nearly two thirds of the pages are in use. From then on huge pages
+// take little more memory, and lookups touch few of them. Converts one at a time, since each takes
 // a good part of a millisecond.
 void NodeCache::took_room() {
   constexpr std::uint64_t kBetween = 64;

@@ -39,13 +39,13 @@ OneSidedAccess::OneSidedAccess(ReaderState& state, const tree::MapView& view,
   reads_->ready = &ready;
 }
 
-void OneSidedAccess::enter(wire::Ref ref, std::uint32_t level) {
+void OneSidedAccess::enter(wire::Ref ref, wire::Lid lid, std::uint32_t level) {
   ref_ = ref;
-  interior_ = level != 0;
+  keeps_chunks_ = level != 0 && state_->cache != nullptr && state_->cache->keeps(lid);
   parts_used_ = 0;
 }
 
-// Chunk by chunk, so that whole ones can be kept.
+// Chunk by chunk, so that whole chunks can be cached.
 void OneSidedAccess::learn_node(const std::byte* image) {
   if (state_->cache == nullptr || failed()) return;
   for (const Part& part : std::span(parts_).first(std::exchange(parts_used_, 0))) {
@@ -73,7 +73,7 @@ tree::LeafAhead OneSidedAccess::take_ahead(wire::Lid lid) {
   if (!ahead_) return {};
   const LeavesAhead::Taken taken = ahead_->take(lid, node_);
   if (!taken.here) return {taken.ref, nullptr};
-  enter(taken.ref, 0);  // all of it is here, so nothing will be wanted
+  enter(taken.ref, lid, 0);  // the whole node is here, so nothing will be requested
   node_offset_ = taken.ref.offset();
   come_ = taken.proved ? taken.ref : wire::Ref{};
   come_bytes_ = node_bytes_;
@@ -85,7 +85,7 @@ void OneSidedAccess::read_proof(wire::Ref ref) {
   want_bytes(ref.offset(), proof_.room(sizeof(wire::BufferHeader)), sizeof(wire::BufferHeader));
 }
 
-// What comes after a proof has none.
+// Requests behind a proof are not covered by it.
 void OneSidedAccess::want_bytes(std::uint64_t offset, std::byte* into, std::uint64_t bytes) {
   proof_of_ = {};
   state_->port->want(*reads_, offset, into, bytes);
@@ -102,8 +102,8 @@ void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint
   std::byte* const at = node_.room(node_bytes_);
   ESPALIER_ASSERT(image == at && begin <= node_bytes_ && bytes <= node_bytes_ - begin);
   if (begin + bytes <= come_bytes_) return;
-  come_ = {};  // of what is read beside it, another moment may come
-  if (interior_ && state_->cache != nullptr && bytes != 0) {
+  come_ = {};  // other reads of it may be of another moment
+  if (keeps_chunks_ && bytes != 0) {
     constexpr std::uint32_t kMask = NodeCache::kChunkBytes - 1;
     const std::uint32_t end = std::min((begin + bytes + kMask) & ~kMask, node_bytes_);
     begin &= ~kMask;
@@ -113,7 +113,7 @@ void OneSidedAccess::want(const std::byte* image, std::uint32_t begin, std::uint
   want_bytes(node_offset_ + begin, at + begin, bytes);
 }
 
-// Groups of children that tie lie side by side, and are one part, however many they are.
+// Groups of children that tie are adjacent, and form one part, however many they are.
 void OneSidedAccess::note_part(Part part) {
   if (parts_used_ != 0) {
     Part& last = parts_[parts_used_ - 1];
@@ -137,7 +137,7 @@ const std::byte* OneSidedAccess::node_by_key(const tree::SearchKey& key) {
 }
 
 void OneSidedAccess::came_to(wire::Ref ref) {
-  enter(ref, 0);  // nothing was wanted of it, so nothing is remembered but a leaf's head
+  enter(ref, 0, 0);  // nothing was requested, so only a leaf's head is cached
   node_offset_ = ref.offset();
   come_ = ref;
 }
@@ -161,8 +161,8 @@ const std::byte* OneSidedAccess::map_header(std::uint64_t) {
   return at;
 }
 
-// What a walk reads after the header, where READs keep their order, comes after it. Without its
-// header a walk has failed.
+// Where READs keep their order, those that a walk posts after the header's are executed after it. A
+// walk whose header failed has failed.
 void OneSidedAccess::take_arrival() {
   if (header_) {
     if (reads_header_) {
@@ -202,7 +202,7 @@ void OneSidedAccess::Confirmation::await_suspend(std::coroutine_handle<> walk) c
   OneSidedAccess& of = *access;
   of.read_proof(ref);
   if (of.ahead_) of.ahead_->want_proofs(*of.reads_);
-  if (of.reads_->wanted.empty()) {  // it cannot be asked for
+  if (of.reads_->wanted.empty()) {  // the READ cannot be posted
     of.ready_->push(walk);
   } else {
     of.send(walk);
@@ -230,7 +230,7 @@ void OneSidedAccess::Belief::await_suspend(std::coroutine_handle<> walk) const {
   access->state_->lease->wait(walk, *access->ready_, true);
 }
 
-// Once more: a walk that was woken may have been resumed late.
+// Checks again: a walk may be resumed late after its wake-up.
 bool OneSidedAccess::Belief::await_resume() const { return await_ready() && same_lease(); }
 
 bool OneSidedAccess::Belief::same_lease() const {

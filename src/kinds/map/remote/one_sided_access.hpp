@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The access of walks from elsewhere: bytes come by one-sided READs, and are believed as long as a
-// lease is held.
+// The access of remote walks: bytes arrive by one-sided READs, and are valid as long as a lease is
+// held.
 //
 // Thread: that of its port.
 #pragma once
@@ -26,22 +26,22 @@
 
 namespace espalier::place {
 
-/// How walks ask for a node by their key: a switch on the way, or else the node at its end, sends
-/// one that it takes for the right one.
+/// How walks read a node by key: a switch on the path, or else the node at its end, returns the
+/// node that it takes for the right one.
 struct KeyedReads {
   fabric::RegionKey key = 0;
-  std::string prefix;       // what the numbers of keys leave out
-  std::uint32_t bytes = 0;  // that one packet carries; a larger node's rest is read by itself
+  std::string prefix;       // shared prefix that key numbers omit
+  std::uint32_t bytes = 0;  // payload of one packet; the rest of a larger node is read separately
 };
 
-/// Of leaves that scans had brought ahead.
+/// Counts of leaves read ahead for scans.
 struct AheadCounts {
   std::uint64_t asked = 0;
-  std::uint64_t taken = 0;  // that the scan came to
+  std::uint64_t taken = 0;  // leaves that the scan used
 };
 
-/// Asks for the head of a map's header, and for the read version in its place, wherever that lies:
-/// a map that shares its clock has it in its group's. Errors: std::bad_alloc.
+/// Requests the head of a map's header with the read version in its place: a map that shares its
+/// clock has the version in its group's header. Errors: std::bad_alloc.
 inline void want_map_head(ReadPort& port, LaneReads& reads, const tree::MapView& view,
                           std::byte* at) {
   constexpr std::uint32_t kVersion = offsetof(wire::MapHeader, read_version);
@@ -53,25 +53,25 @@ inline void want_map_head(ReadPort& port, LaneReads& reads, const tree::MapView&
   port.want(reads, view.clock_offset, at + kVersion, tree::kMapHeaderHead - kVersion);
 }
 
-/// What all walks of one reader share.
+/// State shared by all walks of one reader.
 struct ReaderState {
   ReadPort* port = nullptr;
   LeaseGuard* lease = nullptr;
   std::uint64_t (*now_ns)(const void*) = nullptr;
   const void* clock = nullptr;
-  MapCache* cache = nullptr;  // null: nothing is remembered
-  /// What the page table's directory says, by its entries: table pages stay where they are while
-  /// the map lives. 0: not known.
+  MapCache* cache = nullptr;  // null: no cache
+  /// Cached entries of the page table's directory: table pages stay in place while the map lives.
+  /// 0: unknown.
   std::vector<std::uint64_t> table_pages;
-  /// What the walks that begin now read the map's header by; null: the next one that begins reads
-  /// it.
+  /// The read of the map's header shared by walks that begin now; null: the next walk that begins
+  /// issues it.
   std::shared_ptr<BatchHeader> batch;
   std::optional<KeyedReads> keyed;
   tree::LeafSamples samples;
-  std::uint32_t leaves_ahead = 0;  // that a scan has brought at once, at most
+  std::uint32_t leaves_ahead = 0;  // limit per doorbell of a scan
   AheadCounts ahead;
 
-  /// What was read of the header so far is too old for walks that begin from here on.
+  /// The header read so far is too old for walks that begin from now on.
   void end_batch() {
     if (!tree::planted(tree::Bug::read_version_kept)) batch.reset();
   }
@@ -84,12 +84,12 @@ class OneSidedAccess {
 
   OneSidedAccess(ReaderState& state, const tree::MapView& view, base::ReadyQueue& ready);
 
-  // --- what is remembered (kinds/map/walk/cached_way.hpp) ----------------------------------------
+  // --- the cache (kinds/map/walk/cached_way.hpp) -------------------------------------------------
   [[nodiscard]] tree::CachedWay descend(tree::Cursor& cursor, wire::Lid lid, std::uint32_t level) {
     if (state_->cache == nullptr) return {{}, lid, level, false};
     return state_->cache->descend(cursor, lid, level);
   }
-  void enter(wire::Ref ref, std::uint32_t level);
+  void enter(wire::Ref ref, wire::Lid lid, std::uint32_t level);
   [[nodiscard]] const std::byte* leaf_head(wire::Ref ref) {
     return state_->cache == nullptr ? nullptr : state_->cache->leaf_head(ref);
   }
@@ -105,14 +105,14 @@ class OneSidedAccess {
   }
   void want_proof(wire::Ref ref);
 
-  // --- leaves that a scan will come to (kinds/map/walk/ahead_access.hpp) -------------------------
+  // --- leaves read ahead (kinds/map/walk/ahead_access.hpp) ---------------------------------------
   void want_ahead(tree::Cursor& cursor, const tree::SearchKey* bound, std::uint32_t leaves);
   [[nodiscard]] tree::LeafAhead take_ahead(wire::Lid lid);
   [[nodiscard]] bool seeks_above(tree::Cursor& cursor) {
     return ahead_ && ahead_->seeks_above(cursor);
   }
 
-  // --- what is brought (kinds/map/walk/access.hpp) -----------------------------------------------
+  // --- reads (kinds/map/walk/access.hpp) ---------------------------------------------------------
   [[nodiscard]] const std::byte* image(std::uint64_t offset);
   void want(const std::byte* image, std::uint32_t begin, std::uint32_t bytes);
   [[nodiscard]] const std::byte* bytes(std::uint64_t offset, std::uint64_t bytes);
@@ -129,9 +129,9 @@ class OneSidedAccess {
 
   /// Whether a walk can begin with a READ of its key.
   [[nodiscard]] bool reads_by_key() const { return state_->keyed.has_value(); }
-  /// Brings the beginning of the node that is sent for this key, as an image of no offset yet.
+  /// Requests the beginning of a node for this key, as an image whose offset is not known yet.
   [[nodiscard]] const std::byte* node_by_key(const tree::SearchKey& key);
-  /// What has come says that it is this one.
+  /// The node that arrived names itself `ref`.
   void came_to(wire::Ref ref);
   [[nodiscard]] bool node_is_whole() const { return come_bytes_ == node_bytes_; }
   [[nodiscard]] bool node_has_come(std::uint32_t bytes) const { return come_bytes_ >= bytes; }
@@ -163,16 +163,16 @@ class OneSidedAccess {
   };
   [[nodiscard]] Entry entered() { return {this}; }
   [[nodiscard]] Arrival arrived(tree::Warmth) { return {this}; }
-  /// By a READ of the buffer's header, after the last byte: it succeeds only while the key is good,
-  /// so the lease was held until then. And the lease must have been renewed not long ago.
-  /// Where want_proof() has asked for it, it has come with the rest.
+  /// Confirms by a READ of the buffer's header, after the last byte. The READ succeeds only while
+  /// the region key is valid, so the lease was held until then; the lease must also have been
+  /// renewed recently. No further wait if want_proof() has issued the READ.
   [[nodiscard]] Confirmation confirm(wire::Ref ref) { return {this, ref}; }
-  /// Until the lease is believed again, or lost. At once if it is believed.
+  /// Awaits that the lease is believed again, or lost. Ready if it is believed.
   struct Belief {
     OneSidedAccess* access;
     [[nodiscard]] bool await_ready() const;
     void await_suspend(std::coroutine_handle<> walk) const;
-    /// Whether it is the lease under which the walk entered, and believed at this moment.
+    /// Whether the lease is the one under which the walk entered, and believed now.
     [[nodiscard]] bool await_resume() const;
     [[nodiscard]] bool same_lease() const;
   };
@@ -180,7 +180,7 @@ class OneSidedAccess {
   [[nodiscard]] base::Pause again() const { return {ready_, false}; }
 
  private:
-  /// Of a node's image.
+  /// A part of a node's image.
   struct Part {
     std::uint32_t begin;
     std::uint32_t end;
@@ -200,7 +200,7 @@ class OneSidedAccess {
   }
   void take_arrival();
   [[nodiscard]] tree::Confirmed confirmed(wire::Ref ref);
-  /// Whether all that there is of this node came by one READ that the node itself confirmed.
+  /// Whether the whole node arrived by one READ, which the node itself confirmed.
   [[nodiscard]] bool is_confirmed(wire::Ref ref) const { return come_ == ref && ref; }
 
   ReaderState* state_;
@@ -209,22 +209,22 @@ class OneSidedAccess {
   std::uint64_t directory_offset_;
   std::uint32_t node_bytes_;
   std::uint32_t map_id_;
-  std::uint64_t node_offset_ = 0;  // of the node whose image this is
-  wire::Ref come_{};  // the node whose beginning came by key, if nothing was added to it
-  std::uint32_t come_bytes_ = 0;  // of the image, which need not be read
-  std::uint64_t term_ = 0;        // of the lease under which the walk entered
+  std::uint64_t node_offset_ = 0;  // region offset of the image's node
+  wire::Ref come_{};               // the node read by key, if nothing was read beside it
+  std::uint32_t come_bytes_ = 0;   // leading bytes of the image that have arrived
+  std::uint64_t term_ = 0;         // of the lease at the walk's entry
   Landing node_;
-  std::shared_ptr<BatchHeader> header_;  // from which this walk takes its version
-  bool reads_header_ = false;            // for the batch, and it has not come yet
+  std::shared_ptr<BatchHeader> header_;  // source of this walk's version
+  bool reads_header_ = false;            // this walk reads it for the batch, in flight
   Landing bytes_;
   Landing proof_;
-  wire::Ref proof_of_{};   // what was wanted last is the proof of this buffer
-  wire::Ref ref_{};        // of the node, as the walk named it
-  bool interior_ = false;  // and whether it expects an interior one
-  // Parts of the node that were wanted, and that are not remembered yet.
+  wire::Ref proof_of_{};       // the last request is the proof of this buffer
+  wire::Ref ref_{};            // the node's reference, as given by the walk
+  bool keeps_chunks_ = false;  // the walk expects an interior node whose chunks can be cached
+  // Requested parts of the node that are not cached yet.
   std::array<Part, 4> parts_{};
   std::uint32_t parts_used_ = 0;
-  std::unique_ptr<LeavesAhead> ahead_;  // null: no scan had any
+  std::unique_ptr<LeavesAhead> ahead_;  // null: none used yet
   std::unique_ptr<LaneReads> reads_;
 };
 static_assert(tree::AheadAccess<OneSidedAccess> && tree::SamplingAccess<OneSidedAccess>);

@@ -104,7 +104,7 @@ void OneSidedReader::submit(std::span<const Request> requests, Handler& handler)
     std::size_t count = 1;
     while (count != requests.size() && is_get(requests[count]) == gets) ++count;
     if (gets) {
-      walker_.expect(gets_->pending() + count);  // which may all become walks
+      walker_.expect(gets_->pending() + count);  // all of them may become walks
       gets_->submit(requests.first(count), handler);
     } else {
       walker_.submit(requests.first(count), handler);

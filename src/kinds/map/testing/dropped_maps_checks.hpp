@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of maps that were dropped, as checks that tests run on a good store and on a
-// broken one.
+// Invariants of dropped maps, as checks that tests run on a correct and on a broken store.
 #pragma once
 
 #include <cstdint>
@@ -15,12 +14,12 @@
 
 namespace espalier::tree {
 
-/// A store with one map, and a look at whether its root is still what it was.
+/// A store with one map, and a check whether its root is intact.
 class DroppedMapUnderTest {
  public:
   DroppedMapUnderTest() { map_ = *create_map(store, "name", {}); }
 
-  /// Drops the map, and lets go of it.
+  /// Drops the map and releases the handle.
   void drop() {
     const wire::Ref root = map_->table.get(map_->root);
     root_offset_ = root.offset();
@@ -40,7 +39,7 @@ class DroppedMapUnderTest {
   std::uint64_t root_offset_ = 0;
 };
 
-/// Whether a dropped map stays for the lease that was there before, and goes when the lease ends.
+/// Whether a dropped map stays for the lease granted before, and is freed when the lease ends.
 inline bool waits_for_a_lease() {
   DroppedMapUnderTest under;
   const auto lease = under.store.leases.grant(1, 0);

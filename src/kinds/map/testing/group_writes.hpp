@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: requests that go in groups.
+// For tests: requests that run in groups.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -31,7 +31,7 @@ class GroupUser final : private Handler {
     Completion completion;
     std::string value;
   };
-  /// Runs all of them, and returns the answers in the order of the requests.
+  /// Runs all of them; returns the answers in the order of the requests.
   const std::vector<Answer>& run(std::vector<Request> requests) {
     answers_.assign(requests.size(), {});
     for (std::size_t i = 0; i < requests.size(); ++i) requests[i].tag = i;
@@ -39,7 +39,7 @@ class GroupUser final : private Handler {
     executor_.drain();
     return answers_;
   }
-  /// Runs one of them alone, as a caller does who waits for it.
+  /// Runs one request alone, as a caller that waits for it does.
   const Answer& run_alone(const Request& request) {
     answers_.assign(1, {});
     executor_.run({&request, this, nullptr, {}, {}});

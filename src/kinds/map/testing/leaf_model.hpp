@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A leaf made by hand, with a log written to it, and what it should say at each version.
+// A leaf built by hand, with entries in its log, and a model of its content at each version.
 #pragma once
 
 #include <algorithm>
@@ -20,12 +20,12 @@ class LeafModel {
 
   explicit LeafModel(const MapOptions& options, const std::string& prefix = "")
       : geometry_(Geometry::of(options)), buffer_(geometry_), prefix_(prefix) {
-    // All keys below `prefix` and a letter; the fences share the prefix and nothing else.
+    // The range of all keys that begin with `prefix`; the fences share the prefix and nothing else.
     low_ = prefix.empty() ? "" : prefix + '\0';
     high_ = prefix.empty() ? "" : prefix + '\xFF';
   }
 
-  /// A random key that the fences let in.
+  /// A random key within the fences.
   [[nodiscard]] std::string key(base::Random& random) const {
     const auto room = static_cast<std::uint32_t>(geometry_.key_bytes_max - prefix_.size() - 1);
     return prefix_ + (prefix_.empty() ? "" : "m") + random_key(random, room);
@@ -35,12 +35,12 @@ class LeafModel {
     return std::string(random.below(most + 1), static_cast<char>('0' + random.below(10)));
   }
 
-  /// What stands for a value that lies elsewhere: append() writes it as such.
+  /// The model's placeholder for an out-of-line value: append() writes it as such.
   [[nodiscard]] static std::string stored_value() {
     return std::string(sizeof(wire::ValueRef), '\x01');
   }
 
-  /// Lays out as many random items as fill `percent` of the room.
+  /// Lays out random items that fill `percent` of the room.
   void build(base::Random& random, std::uint32_t percent) {
     Items items;
     std::uint64_t bytes = 0;
@@ -95,7 +95,7 @@ class LeafModel {
     history_.emplace(version, std::move(items));
     return true;
   }
-  /// Appends random writes: half of them to keys that are there, a third of those erasing.
+  /// Appends random writes: half of them to existing keys, a third of those erases.
   void append_random(base::Random& random, int count) {
     for (int i = 0; i < count; ++i) {
       std::string one = key(random);
@@ -113,7 +113,7 @@ class LeafModel {
   [[nodiscard]] std::byte* bytes() const { return buffer_.data(); }
   [[nodiscard]] const Geometry& geometry() const { return geometry_; }
   [[nodiscard]] const Items& newest() const { return history_.rbegin()->second; }
-  /// What a reader at this version sees. Requires: version >= kCreated.
+  /// The items at this version. Requires: version >= kCreated.
   [[nodiscard]] const Items& at(std::uint64_t version) const {
     return std::prev(history_.upper_bound(version))->second;
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a store whose maps are made, found and dropped by name, and those who use them.
+// For tests: a store whose maps are created, found and dropped by name, and users of these maps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ inline StoreCore make_store(std::uint64_t bytes_max = std::uint64_t{256} << 20) 
   return {std::move(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false})), 16};
 }
 
-/// Reads and writes a map, which it holds.
+/// Reads and writes a map, of which it holds a reference.
 class MapUser {
  public:
   MapUser(ThreadContext& context, std::shared_ptr<MapCore> map)
@@ -39,7 +39,7 @@ class MapUser {
   Completion write(Op op, std::string_view key, std::string_view value = {}) {
     return run(TreeFixture::request(op, key, value)).completion;
   }
-  /// `addition.sum` is what is there then.
+  /// `addition.sum` is the value written.
   Completion add(std::string_view key, Addition& addition) {
     const Request put = TreeFixture::request(Op::put, key, base::bytes_of(addition.sum));
     OneAnswer answer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a store whose maps are recorded, and one that the records are applied to; and what
-// must hold of when a record is handed over, as checks for good maps and broken ones.
+// For tests: a store whose maps are logged, and a store that the records are applied to; and the
+// rules of when a record is handed over, as checks for correct and broken maps.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@
 
 namespace espalier::tree {
 
-/// The writes of a record. Requires: it is one.
+/// The writes of a record. Requires: it is a valid record.
 inline std::vector<RedoWrite> writes_of(const MapRedo& redo) {
   std::vector<RedoWrite> all;
   wire::PayloadReader reader(redo.rest);
@@ -35,7 +35,7 @@ inline std::vector<RedoWrite> writes_of(const MapRedo& redo) {
   return all;
 }
 
-/// The records of a sink that are writes and changes of structure.
+/// A sink's records of writes and of changes of structure.
 inline std::vector<MapRedo> map_records(const catalog::RecordingSink& sink) {
   std::vector<MapRedo> all;
   for (const std::string_view record : sink.records()) {
@@ -44,7 +44,7 @@ inline std::vector<MapRedo> map_records(const catalog::RecordingSink& sink) {
   return all;
 }
 
-/// The versions of what was written to each key, in the order of the records.
+/// The versions written to each key, in the order of the records.
 inline std::map<std::string, std::vector<std::uint64_t>> versions_by_key(
     const catalog::RecordingSink& sink) {
   std::map<std::string, std::vector<std::uint64_t>> versions;
@@ -56,7 +56,7 @@ inline std::map<std::string, std::vector<std::uint64_t>> versions_by_key(
   return versions;
 }
 
-/// Whether the records of each key come in the order of their versions.
+/// Whether the records of each key are in the order of their versions.
 inline bool versions_ascend(const catalog::RecordingSink& sink) {
   for (const auto& [key, versions] : versions_by_key(sink)) {
     for (std::size_t i = 1; i < versions.size(); ++i) {
@@ -66,7 +66,7 @@ inline bool versions_ascend(const catalog::RecordingSink& sink) {
   return true;
 }
 
-/// Leaves below a node that are locked.
+/// The number of locked leaves below a node.
 inline std::size_t locked_leaves(const MapCore& map, wire::Lid lid) {
   const NodeView node = map.node(lid);
   if (node.leaf()) return node.lock_word().locked() ? 1 : 0;
@@ -75,8 +75,8 @@ inline std::size_t locked_leaves(const MapCore& map, wire::Lid lid) {
   return locked;
 }
 
-/// Whether no other thread can write to what a record is of: each leaf in which one of its keys is
-/// found now is locked; of leaves that are merged both are.
+/// Whether the record's leaves are locked: each leaf that now covers one of its keys; for a merge,
+/// at least two leaves.
 inline bool is_under_the_lock(const MapCore& map, const MapRedo& redo) {
   if (redo.type == RedoType::restructured) return locked_leaves(map, map.root) >= 2;
   for (const RedoWrite& write : writes_of(redo)) {
@@ -88,12 +88,12 @@ inline bool is_under_the_lock(const MapCore& map, const MapRedo& redo) {
   return true;
 }
 
-/// The ways in which a version is taken.
+/// The ways in which a write takes a version.
 enum class RedoWay : std::uint8_t { append, log_merge, split, merge, thin_merge, batch };
 inline constexpr RedoWay kRedoWays[] = {RedoWay::append, RedoWay::log_merge,  RedoWay::split,
                                         RedoWay::merge,  RedoWay::thin_merge, RedoWay::batch};
 
-/// How often one was gone.
+/// How often a write went that way.
 inline std::uint64_t times(TreeFixture& tree, RedoWay way) {
   switch (way) {
     case RedoWay::append:
@@ -106,11 +106,11 @@ inline std::uint64_t times(TreeFixture& tree, RedoWay way) {
   return 0;
 }
 
-/// A write that goes that way before long. Requires: keys of fill() are there.
+/// A write that soon goes that way. Requires: fill() has run.
 inline void write_that_way(TreeFixture& tree, RedoWay way, std::uint64_t i) {
   switch (way) {
     case RedoWay::append:
-    case RedoWay::log_merge: tree.put(TreeFixture::numbered(100), "100"); break;  // as it is
+    case RedoWay::log_merge: tree.put(TreeFixture::numbered(100), "100"); break;  // unchanged
     case RedoWay::split: tree.put(TreeFixture::numbered(i, "new"), "value"); break;
     case RedoWay::merge: tree.erase(TreeFixture::numbered(i)); break;
     case RedoWay::batch: tree.write_all({{"a", "1"}, {"b", std::nullopt}, {"z", "2"}}); break;
@@ -124,7 +124,7 @@ inline void write_that_way(TreeFixture& tree, RedoWay way, std::uint64_t i) {
   }
 }
 
-/// Whether the record of the first write that goes one way is handed over under the lock.
+/// Whether the record of the first write of this way is handed over under the lock.
 inline bool records_come_under_the_lock(RedoWay way) {
   catalog::RecordingSink sink;
   TreeFixture tree({.node_bytes = 512});
@@ -157,8 +157,8 @@ inline bool records_come_before_their_release() {
   return good && sink.count() == tree.map().clock.taken();
 }
 
-/// Whether a reader sees nothing of a write before its record is durable, and all of it then; of
-/// writes to logs of leaves, and of those that split them.
+/// Whether a reader sees nothing of a write before its record is durable, and all of it afterwards;
+/// for writes to logs of leaves and for splits.
 inline bool readers_see_what_is_durable() {
   catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
   TreeFixture tree({.node_bytes = 512});
@@ -188,7 +188,7 @@ class RedoMaps : public ::testing::Test {
 
   Core create(const MapOptions& options) { return create_map(store_, "map", options).value(); }
 
-  /// Applies a record to the other store, whatever it is of.
+  /// Applies a record of any object to the other store.
   Result<void> apply(std::string_view record) {
     return catalog::apply_record(
         other_.catalog, record,
@@ -199,12 +199,12 @@ class RedoMaps : public ::testing::Test {
           });
         });
   }
-  /// Applies those from one on, up to another.
+  /// Applies the records [from, to).
   void apply_some(std::size_t from, std::size_t to) {
     const auto records = sink_.records();
     for (std::size_t i = from; i < to; ++i) ASSERT_TRUE(apply(records[i])) << "record " << i;
   }
-  /// What the records made of a map. Requires: they made it.
+  /// The map that the records made. Requires: they made it.
   Core other(const MapCore& map) { return other_.catalog.find<MapCore>(map.id); }
 
   catalog::RecordingSink sink_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the tree share: single nodes built by hand, and a map without the library around
-// it.
+// Fixtures of tree tests: nodes built by hand, and a map without the library around it.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +23,7 @@
 
 namespace espalier::tree {
 
-/// All node sizes, with no log, with the default one and with the longest.
+/// All node sizes, each with no log, the default log and the longest log.
 inline std::vector<MapOptions> all_geometries() {
   std::vector<MapOptions> all;
   for (std::uint32_t node_bytes = wire::kNodeBytesMin; node_bytes <= wire::kNodeBytesMax;
@@ -36,7 +35,7 @@ inline std::vector<MapOptions> all_geometries() {
   return all;
 }
 
-/// Memory of exactly one node, so that a sanitizer sees a byte too far.
+/// Memory of exactly one node, so that a sanitizer detects reads beyond it.
 class NodeBuffer {
  public:
   explicit NodeBuffer(const Geometry& geometry)
@@ -52,7 +51,7 @@ class NodeBuffer {
   std::unique_ptr<std::byte[], Delete> bytes_;
 };
 
-/// Random keys of few letters, so that prefixes are shared and keys begin each other.
+/// Random keys of few letters, so that keys share prefixes and are prefixes of each other.
 inline std::string random_key(base::Random& random, std::uint32_t bytes_max) {
   std::string key(1 + random.below(random.below(4) == 0 ? bytes_max : std::min(bytes_max, 12u)), 0);
   static constexpr char kLetters[] = {'a', 'b', '\0', '\xFF'};
@@ -60,7 +59,7 @@ inline std::string random_key(base::Random& random, std::uint32_t bytes_max) {
   return key;
 }
 
-/// Keeps the last answer and all items of one request.
+/// Stores the last answer and all items of one request.
 class OneAnswer final : public Handler {
  public:
   void done(const Completion& done) override {
@@ -105,7 +104,7 @@ class TreeFixture {
     executor_.drain();
     return answer.completion;
   }
-  /// Reads at a version that is held.
+  /// Reads at a held version.
   OneAnswer run(const Request& one, const memory::HeldVersion& held) {
     OneAnswer answer;
     executor_.submit(WalkRequest{&one, &answer, &held, {}, {}});
@@ -117,7 +116,7 @@ class TreeFixture {
   }
   Completion erase(std::string_view key) { return run(request(Op::erase, key)); }
 
-  /// Writes all of these under one version; without a value a key is erased.
+  /// Writes all of these under one version; no value: erases the key.
   void write_all(const std::map<std::string, std::optional<std::string>>& writes) {
     std::vector<SearchKey> keys(writes.size());
     std::vector<WriteIntent> intents;

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk needs of the place where it runs: to have bytes of a region brought to it.
+// Access: how a walk obtains bytes of a region at the place where it runs.
 //
-// A walk names the bytes that it will look at (`want`), waits until they are there (`arrived`), and
-// looks. It never asks for anything else, so that the same walk runs beside the memory (the bytes
-// are prefetched cache lines), behind a device's cache, or over a network (the bytes are one-sided
+// A walk requests the bytes that it will read (`want`), waits until they have arrived (`arrived`),
+// and reads them. It reads nothing else, so the same walk runs beside the memory (bytes are
+// prefetched cache lines), behind a device's cache, or over a network (bytes come by one-sided
 // READs).
 //
-// An Access gives, per lane:
+// An Access provides, per lane:
 //   image(offset)            where the node at this region offset will appear, of node_bytes bytes
-//   want(image, begin, n)    bring bytes [begin, begin + n) of that node
-//   bytes(offset, n)         bring bytes that are no node (a value, a word of the page table);
+//   want(image, begin, n)    requests bytes [begin, begin + n) of that node
+//   bytes(offset, n)         requests bytes outside nodes (a value, a word of the page table);
 //                            returns where they will appear, aligned to 8
-//   arrived(warmth)          awaitable: all that was wanted is there; at once if nothing was
-//   confirm(ref)             awaitable Confirmed: whether the buffer was still the one that is
-//                            meant after all bytes of it had come, and the guard held so long
-//   again()                  awaitable: let others run, then go on
-//   kInPlace                 images are the memory itself, so that what was not wanted can be
-//                            looked at too; wants are then mere advice, and walks ask for less
-// One whose images are copies gives too (RemoteAccess):
+//   arrived(warmth)          awaitable: all requested bytes have arrived; ready if none were
+//   confirm(ref)             awaitable Confirmed: whether the buffer was still the expected one
+//                            after all its bytes had arrived, and the guard held until then
+//   again()                  awaitable: yields to other walks
+//   kInPlace                 images are the memory itself, so bytes not requested can be read too;
+//                            requests are then only prefetches, and walks request fewer
+// An Access whose images are copies also provides (RemoteAccess):
 //   entered()                awaitable: the walk's guard holds from here on; false: there is none
-//   believed()               awaitable bool: what was confirmed may be answered, for the host was
-//                            heard of not long ago; false: the guard was lost
-//   map_header(offset)       bring the head of the map's header, kMapHeaderHead bytes, with the
-//                            read version in its place, wherever the header says that this lies
-//   table_page(named)        what the directory's entry at this offset says, if learned; else 0
-//   learn_table_page(named, page)  it says this, for as long as the map lives
-//   failed()                 whether something that was wanted could not be brought
-//   reads_in_order()         what was wanted later is read later
-// Bytes stay until the walk wants the next node (image) or the next bytes (bytes).
+//   believed()               awaitable bool: what was confirmed may be answered, because the host
+//                            responded recently; false: the guard was lost
+//   map_header(offset)       requests the head of the map's header, kMapHeaderHead bytes, with the
+//                            read version in its place, wherever the header says that it lies
+//   table_page(named)        the directory's entry at this offset, if learned; else 0
+//   learn_table_page(named, page)  remembers that entry for the lifetime of the map
+//   failed()                 whether some requested bytes could not be read
+//   reads_in_order()         whether later requests are read later
+// Bytes stay valid until the walk requests the next node (image) or the next bytes (bytes).
 #pragma once
 
 #include <concepts>
@@ -40,21 +40,21 @@
 
 namespace espalier::tree {
 
-/// How likely it is that bytes are near: decides whether waiting for them is worthwhile.
+/// How likely bytes are in a near cache: decides whether waiting for them is worthwhile.
 enum class Warmth : std::uint8_t {
   hot,   ///< the root: in a near cache
   warm,  ///< interior nodes: in a near cache unless the tree is large
   cold,  ///< leaves and values
 };
 
-/// What a walk learns when it asks again whether what it read may be believed.
+/// Whether what was read may be used, as found by a check after reading.
 enum class Confirmed : std::uint8_t {
   yes,
-  changed,  ///< the buffer is another one by now: start again from the root
-  lost,     ///< epoch, lease or connection are gone, and the read version with them
+  changed,  ///< the buffer was reused: restart from the root
+  lost,     ///< epoch, lease or connection is lost, and with it the read version
 };
 
-/// The head of a map's header that a walk reads: identity, versions, and the read version.
+/// The bytes of a map's header that a walk reads: identity, versions and the read version.
 inline constexpr std::uint32_t kMapHeaderHead = offsetof(wire::MapHeader, read_version) + 8;
 
 template <class A>
@@ -69,7 +69,7 @@ concept Access = requires(A access, std::uint64_t offset, const std::byte* image
   { A::kInPlace } -> std::convertible_to<bool>;
 };
 
-/// An access whose images are copies of bytes that lie elsewhere.
+/// An access whose images are copies of remote bytes.
 template <class A>
 concept RemoteAccess = Access<A> &&(!A::kInPlace) && requires(A access, std::uint64_t offset) {
   access.entered();
@@ -81,12 +81,12 @@ concept RemoteAccess = Access<A> &&(!A::kInPlace) && requires(A access, std::uin
   { access.reads_in_order() } -> std::same_as<bool>;
 };
 
-/// One that can bring a node by a key instead of a reference, from whoever knows one:
+/// An access that can read a node by a key instead of a reference:
 ///   reads_by_key()           whether it does so
-///   node_by_key(key)         bring the beginning of a node for this key; returns its image
-///   came_to(ref)             the node that has come says that it is this one
-///   node_is_whole()          all of it came by that
-///   node_has_come(bytes)     at least its first ones did
+///   node_by_key(key)         requests the beginning of a node for this key; returns its image
+///   came_to(ref)             reports that the node which arrived names itself `ref`
+///   node_is_whole()          whether the whole node arrived
+///   node_has_come(bytes)     whether at least its first `bytes` bytes arrived
 template <class A>
 concept KeyedAccess = RemoteAccess<A> && requires(A access, wire::Ref ref, SearchKey key) {
   { access.reads_by_key() } -> std::same_as<bool>;
@@ -96,14 +96,14 @@ concept KeyedAccess = RemoteAccess<A> && requires(A access, wire::Ref ref, Searc
   { access.node_has_come(std::uint32_t{}) } -> std::same_as<bool>;
 };
 
-/// One that wants to know from which leaves answers were:
-///   answered(lid)            one was given from this leaf
+/// An access that samples which leaves answer:
+///   answered(lid)            one answer was given from this leaf
 template <class A>
 concept SamplingAccess = RemoteAccess<A> && requires(A access, wire::Lid leaf) {
   access.answered(leaf);
 };
 
-/// Always confirmed, at once.
+/// Always confirmed, without suspending.
 struct Certain {
   [[nodiscard]] bool await_ready() const noexcept { return true; }
   void await_suspend(std::coroutine_handle<>) const noexcept {}

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an access from elsewhere may do for scans that go over several leaves: bring the leaves that
-// follow before the scan comes to them, several in one doorbell.
+// Read-ahead of leaves for remote scans: an access may read the leaves that follow before the scan
+// reaches them, several in one doorbell.
 //
-// Which leaves follow is a hint like all that is remembered (cached_way.hpp). A scan goes on to the
-// neighbour that its leaf names. If that has come already, it is asked like any other leaf whether
-// it may answer, at the read version that was taken before any of them was read; if not, the walk
-// goes on as if nothing had been brought.
+// Which leaves follow is a hint, like all cached state (cached_way.hpp). A scan continues at the
+// neighbour that its leaf names. If that leaf was read ahead, it is checked like any other leaf, at
+// the read version taken before any of them was read; if the check fails, the walk continues as if
+// nothing had been read ahead.
 #pragma once
 
 #include <concepts>
@@ -15,21 +15,21 @@
 
 namespace espalier::tree {
 
-/// A leaf of which something was asked before the scan came to it.
+/// A leaf that was at least partly requested before the scan reached it.
 struct LeafAhead {
-  wire::Ref ref{};                   // where it is; none: not known
-  const std::byte* image = nullptr;  // all of it; null: it has not been brought
+  wire::Ref ref{};                   // its buffer; none: unknown
+  const std::byte* image = nullptr;  // the whole leaf; null: not read
 };
 
-/// An access that brings leaves ahead. It gives, besides what RememberingAccess does:
-///   want_ahead(cursor, bound, leaves)  bring, with what is wanted now, up to so many of the leaves
-///                                      that follow the one of the cursor's key, in the direction
-///                                      of its walk and up to this bound (null: none)
-///   take_ahead(lid)                    what has come of this leaf; those before it in the
-///                                      direction of the walk are forgotten
-///   seeks_above(cursor)                which leaves follow it could say if it knew the node above
-///                                      that of the cursor's key: so the walk should go down there,
-///                                      and not from leaf to leaf
+/// An access that reads leaves ahead. Beside RememberingAccess it provides:
+///   want_ahead(cursor, bound, leaves)  requests, with the current wants, up to `leaves` leaves
+///                                      that follow that of the cursor's key, in the direction of
+///                                      the walk and up to this bound (null: none)
+///   take_ahead(lid)                    what was read of this leaf; forgets the leaves before it in
+///                                      the direction of the walk
+///   seeks_above(cursor)                whether the leaves that follow are unknown only for lack of
+///                                      the node above: the walk should then descend through it
+///                                      instead of moving from leaf to leaf
 template <class A>
 concept AheadAccess = RememberingAccess<A> &&
     requires(A access, Cursor& cursor, const SearchKey* bound, std::uint32_t leaves,

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an access from elsewhere may remember of nodes, so that a walk need not ask for what it was
-// told before. It is all hints (DESIGN idea 1): a walk enters the tree where they lead, and each
-// node that it comes to says itself whether it may answer. A walk that was misled goes on past
-// what is remembered.
+// What a remote access may cache of nodes, so that walks save READs. All of it is hints (DESIGN
+// idea 1): a walk enters the tree where they lead, and each node is checked for whether it may
+// answer. A misled walk bypasses the cache.
 #pragma once
 
 #include <algorithm>
@@ -15,31 +14,31 @@
 
 namespace espalier::tree {
 
-/// How far down what is remembered leads.
+/// How far down the cache leads.
 struct CachedWay {
-  wire::Ref ref{};  // where node `lid` was seen; none: that is to be looked up
+  wire::Ref ref{};  // the last known buffer of node `lid`; none: look it up
   wire::Lid lid = 0;
-  std::uint32_t level = 0;  // of that node, as far as is known
-  bool misled = false;      // it led nowhere, and the walk begins at the root
+  std::uint32_t level = 0;  // of that node, as cached
+  bool misled = false;      // the cache led nowhere: the walk begins at the root
 };
 
-/// An access that remembers. It gives, besides what RemoteAccess does:
-///   descend(cursor, lid, level)  the way down from node `lid`, without waiting
-///   enter(ref, level)            the next image is of this node, of which it may remember parts
-///   leaf_head(ref)               what it remembers of a leaf's head, as an image of the node in
-///                                which nothing else is but where the fences begin; null: nothing
-///   knows_logs()                 whether such a head has the log's slots, as they were
-///   learn_place(lid, ref)        the page table said so
-///   learn_node(image)            what was wanted of an interior node of this map has come
-///   learn_leaf(image)            the same of a leaf's head, which was confirmed
-///   want_proof(ref)              confirm(ref) is to need no wait of its own, where READs keep
-///                                their order; requires: all else of the buffer is wanted by now
+/// An access with a cache. Beside RemoteAccess it provides:
+///   descend(cursor, lid, level)  the cached way down from node `lid`, without waiting
+///   enter(ref, lid, level)       the next image is of this node, of which parts may be cached
+///   leaf_head(ref)               the cached head of a leaf, as an image of the node with nothing
+///                                else but the begin of the fences; null: not cached
+///   knows_logs()                 whether cached heads include the log's slots
+///   learn_place(lid, ref)        caches an entry of the page table
+///   learn_node(image)            caches the requested parts of an interior node of this map
+///   learn_leaf(image)            caches the head of a leaf that was confirmed
+///   want_proof(ref)              issues the READ of confirm(ref) now, where READs keep order;
+///                                requires: all other bytes of the buffer were requested before
 template <class A>
 concept RememberingAccess = RemoteAccess<A> &&
     requires(A access, Cursor& cursor, wire::Lid lid, std::uint32_t level, wire::Ref ref,
              const std::byte* image) {
   { access.descend(cursor, lid, level) } -> std::same_as<CachedWay>;
-  access.enter(ref, level);
+  access.enter(ref, lid, level);
   { access.leaf_head(ref) } -> std::same_as<const std::byte*>;
   { access.knows_logs() } -> std::same_as<bool>;
   access.learn_place(lid, ref);
@@ -48,9 +47,9 @@ concept RememberingAccess = RemoteAccess<A> &&
   access.want_proof(ref);
 };
 
-/// Bytes of a leaf that decide about one key, its head aside: [begin, end) of the sorted block,
-/// [log_begin, log_end), and, where key prefixes do not decide about its range, the fences, which
-/// end the node.
+/// Bytes of a leaf, besides its head, that decide about one key: [begin, end) of the sorted block,
+/// [log_begin, log_end) of the log, and, where key prefixes do not decide, the fences up to the
+/// node's end.
 struct PointBytes {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
@@ -58,7 +57,7 @@ struct PointBytes {
   std::uint32_t log_end = 0;
   std::uint32_t fences_begin = ~std::uint32_t{0};  // all ones: not the fences
 
-  /// Whether these are among them.
+  /// Whether these include the needed ones.
   [[nodiscard]] bool have(const PointBytes& needed) const {
     const bool sorted = needed.end <= needed.begin || (begin <= needed.begin && needed.end <= end);
     const bool log = needed.log_end <= needed.log_begin ||
@@ -67,7 +66,7 @@ struct PointBytes {
   }
 };
 
-/// What a leaf's head says of these bytes. Requires: the head is at hand.
+/// Computes these bytes from a leaf's head. Requires: the head is at hand.
 [[nodiscard]] inline PointBytes point_bytes(const NodeView& leaf, const LeafProbe& probe) {
   const Geometry& g = leaf.geometry();
   PointBytes bytes;
@@ -85,11 +84,11 @@ struct PointBytes {
   return bytes;
 }
 
-/// The same from a head that is remembered: the sorted block is what it was. The log may have grown
-/// since, so what it held then is asked for and two entries more: a walk that finds more asks once
-/// again. It is not asked for where no slot of it had the key's tag: few keys are there, and a walk
-/// that finds such a slot now asks once more. Where slots are not remembered, as much is asked for
-/// as the logs of leaves with small items hold.
+/// The same from a cached head. The sorted block is unchanged. The log may have grown, so two
+/// entries beyond its cached end are included; a walk that finds more reads once more. The log is
+/// left out if no cached slot had the key's tag: few keys are there, and a walk that finds such a
+/// slot now reads once more. If slots are not cached, the usual log size of leaves with small items
+/// is assumed.
 [[nodiscard]] inline PointBytes guessed_point_bytes(const NodeView& leaf, const LeafProbe& probe,
                                                     bool knows_log) {
   const Geometry& g = leaf.geometry();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one leaf says about one key.
+// Looks up one key in one leaf.
 #pragma once
 
 #include "espalier/types.hpp"
@@ -8,7 +8,7 @@
 
 namespace espalier::tree {
 
-/// Fills in `value` and `version` of the answer; returns whether the key is there.
+/// Fills in `value` and `version` of the answer; returns whether the key exists.
 /// Requires: the probe's chunk and the log are at hand.
 inline bool find_point(const SearchKey& key, const NodeView& leaf, const LeafProbe& probe,
                        std::uint64_t read_version, Completion& answer, bool& out_of_line) {

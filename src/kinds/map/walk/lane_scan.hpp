@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scans in lanes: of any length, in both directions, over any Access. Included where a Walker is
+// Scans in lanes: of any length, in both directions, over any Access. Include where a Walker is
 // instantiated.
 #pragma once
 
@@ -7,7 +7,7 @@
 
 namespace espalier::tree {
 
-// Where the scan ends, if that is given.
+// The far bound of the scan; null: none.
 template <class P>
 const SearchKey* Walker<P>::far_bound(const Lane& lane) {
   const ScanState& scan = lane.scan;
@@ -30,15 +30,15 @@ void Walker<P>::want_scan_part(A& access, const NodeView& leaf, Lane& lane) cons
     begin = chunk_end > wanted + 128 ? chunk_end - wanted - 128 : 0;
     begin = std::max(begin, map().geometry.sorted_begin);
   }
-  // The far end of a long range streams in by itself.
+  // Hardware prefetch streams the far end of a long range.
   const std::uint32_t chunk = 1u << map().geometry.chunk_shift;
   access.want(leaf.bytes(), begin, std::min({wanted + chunk, end - begin, 1024u}));
   const std::uint32_t log_used = leaf.lock_word().units() * wire::kLogUnitBytes;
   if (log_used != 0) access.want(leaf.bytes(), leaf.log_begin(), log_used);
 }
 
-// Whether a scan probably takes all that a leaf has, so that its bytes can come at once: it takes
-// as many items, and is not known to end there.
+// Whether a scan probably takes all items of a leaf, so that the whole leaf can be requested: it
+// takes at least that many, and is not known to end there.
 template <class P>
 bool Walker<P>::wants_whole_leaf(const Lane& lane) const {
   constexpr std::uint32_t kSmallItem = 32;
@@ -47,8 +47,9 @@ bool Walker<P>::wants_whole_leaf(const Lane& lane) const {
          (far_bound(lane) == nullptr || lane.answer.items != 0);
 }
 
-// From elsewhere: of how many leaves behind the one that comes a scan probably takes items. Without
-// a limit the client may have enough at any item, so it is so many as it has passed, and two.
+// Remote: the number of leaves behind the next one from which the scan probably takes items.
+// Without a limit the client may stop at any item, so read-ahead grows with the leaves passed, plus
+// two.
 template <class P>
 std::uint32_t Walker<P>::leaves_ahead(const Lane& lane) const {
   constexpr std::uint64_t kSmallItem = 32;
@@ -57,7 +58,7 @@ std::uint32_t Walker<P>::leaves_ahead(const Lane& lane) const {
   const bool scans = lane.goal == Goal::forward || lane.goal == Goal::backward;
   if (!scans || lane.finding_floor || lane.past_cache || scan.remaining == 0) return 0;
   if (scan.remaining > kNoLimit / 2) return std::min<std::uint32_t>(scan.leaves, kMost) + 2;
-  // The first leaf has perhaps only its last items in the range, and says little of the others.
+  // The first leaf may have few items in the range, and says little about the others.
   constexpr std::uint32_t kFew = 3;
   const std::uint64_t guess = map().geometry.node_bytes / kSmallItem;
   std::uint64_t of_each = scan.leaves == 0 ? guess : lane.answer.items / scan.leaves;
@@ -66,8 +67,8 @@ std::uint32_t Walker<P>::leaves_ahead(const Lane& lane) const {
       std::min((scan.remaining - 1) / std::max<std::uint64_t>(of_each, 1), kMost));
 }
 
-// From elsewhere: what follows comes with the leaf, and, of a leaf that comes as a whole, the proof
-// that it was still this one.
+// Remote: requests the leaves that follow together with the leaf and, for a leaf read whole, its
+// confirming READ.
 template <class P>
 void Walker<P>::want_ahead(A& access, Lane& lane, wire::Ref ref) const {
   if constexpr (AheadAccess<A>) {
@@ -79,8 +80,8 @@ void Walker<P>::want_ahead(A& access, Lane& lane, wire::Ref ref) const {
   }
 }
 
-// From elsewhere bytes are dear: of a leaf whose head is there, the chunks where the scan begins
-// and its items probably end, the log, and the fences.
+// Remote, where bytes are costly: requests of a leaf whose head is at hand the chunks where the
+// scan begins and its items probably end, the log, and the fences.
 template <class P>
 void Walker<P>::want_window(A& access, const NodeView& leaf, Lane& lane) const {
   const Geometry& g = map().geometry;
@@ -94,10 +95,10 @@ void Walker<P>::want_window(A& access, const NodeView& leaf, Lane& lane) const {
   }
   const std::uint64_t most = g.node_bytes;
   const std::uint64_t few = scan.remaining < most ? scan.remaining * leaf.item_bytes() : most;
-  // The first key lies somewhere in its chunk. A floor lies in the same, unless it was erased.
+  // The first key lies anywhere in its chunk. A floor lies in the same chunk unless erased.
   const std::uint64_t before = lane.finding_floor ? 0 : 1u << g.chunk_shift;
   const std::uint64_t bytes = std::min(most, few + before);
-  // Whether the leaf has the far bound is known for certain once the fences are there.
+  // Whether the leaf covers the far bound is certain only once the fences have arrived.
   const NodeHead head = NodeHead::read(leaf.bytes());
   const SearchKey* far = far_bound(lane);
   if (far != nullptr &&
@@ -117,8 +118,8 @@ void Walker<P>::want_window(A& access, const NodeView& leaf, Lane& lane) const {
   if (!needs_fences(lane, head)) want_fences(access, leaf);
 }
 
-// Now that the fences are there: whether the leaf has the far bound; if some of its chunks are
-// there, the others too.
+// The fences have arrived: decides whether the leaf covers the far bound. If some chunks of the
+// bound were read, requests the others.
 template <class P>
 void Walker<P>::want_bound(A& access, const NodeView& leaf, Lane& lane) const {
   ScanState& scan = lane.scan;
@@ -130,7 +131,7 @@ void Walker<P>::want_bound(A& access, const NodeView& leaf, Lane& lane) const {
   scan.window = wide;
 }
 
-// The items so far did not suffice: what else the leaf has of the range. False if that is nothing.
+// The items so far did not suffice: requests the rest of the range in this leaf. False: none.
 template <class P>
 bool Walker<P>::want_rest(A& access, const NodeView& leaf, Lane& lane) const {
   ScanState& scan = lane.scan;
@@ -143,7 +144,7 @@ bool Walker<P>::want_rest(A& access, const NodeView& leaf, Lane& lane) const {
   return true;
 }
 
-// The rest keeps both bounds: log entries placed where it begins may still lie before the near one.
+// The rest keeps both bounds: log entries placed at its begin may lie before the near one.
 template <class P>
 void Walker<P>::begin_window(Lane& lane, const NodeView& leaf) {
   ScanState& scan = lane.scan;
@@ -155,12 +156,12 @@ void Walker<P>::begin_window(Lane& lane, const NodeView& leaf) {
 
 template <class P>
 void Walker<P>::begin_scan(Lane& lane, const NodeView& leaf) {
-  // A bound that lies beyond the leaf does not bound it.
+  // A bound outside the leaf does not apply.
   const SearchKey* low =
       lane.scan.range.has_low && leaf.covers(lane.scan.low) ? &lane.scan.low : nullptr;
   const SearchKey* high =
       lane.scan.range.has_high && leaf.covers(lane.scan.high) ? &lane.scan.high : nullptr;
-  // Without versions the next leaf may reach beyond the cursor: it need not be of the same moment.
+  // Without versions the next leaf may overlap the cursor: it may be of another moment.
   if (!map().versions && lane.key.bytes() != 0) {
     (lane.goal == Goal::forward ? low : high) = &lane.key;
   }
@@ -180,7 +181,7 @@ std::uint32_t Walker<P>::take_items(Lane& lane, std::uint32_t room, std::uint64_
   return scan.leaf.take(scan.items, room, out_of_line, ahead);
 }
 
-// Hands over items; false if the scan is over.
+// Delivers items; false if the scan is over.
 template <class P>
 bool Walker<P>::deliver(Lane& lane, std::span<const Item> items) {
   lane.answer.items += items.size();
@@ -198,7 +199,7 @@ bool Walker<P>::deliver(Lane& lane, std::span<const Item> items) {
   return lane.scan.remaining != 0;
 }
 
-// From elsewhere: the scan begins again at an item that was not delivered, at the same version.
+// Remote: restarts the scan at an item that was not delivered, at the same version.
 template <class P>
 void Walker<P>::resume_scan_at(Lane& lane, std::string_view key) {
   if (lane.goal == Goal::forward) {
@@ -212,7 +213,7 @@ void Walker<P>::resume_scan_at(Lane& lane, std::string_view key) {
   }
 }
 
-// The same behind the last item that was delivered.
+// Restarts the scan behind the last delivered item, at the same version.
 template <class P>
 void Walker<P>::resume_scan_behind(Lane& lane, std::string_view key) {
   if (lane.goal == Goal::forward) {
@@ -226,7 +227,7 @@ void Walker<P>::resume_scan_behind(Lane& lane, std::string_view key) {
   }
 }
 
-// What the walk enters next.
+// Sets where the walk continues.
 template <class P>
 void Walker<P>::go_to(Lane& lane, wire::Lid lid) const {
   if constexpr (kInPlace) {
@@ -236,12 +237,12 @@ void Walker<P>::go_to(Lane& lane, wire::Lid lid) const {
   }
 }
 
-// Moves the cursor behind this leaf; false if the range ends here.
+// Advances the cursor past this leaf; false if the range ends here.
 template <class P>
 bool Walker<P>::leave_leaf(Lane& lane, const NodeView& leaf) {
   if constexpr (!kInPlace) {
     ++lane.scan.leaves;
-    lane.past_cache = false;  // what has misled the walk to this leaf says nothing of the next
+    lane.past_cache = false;  // a wrong hint for this leaf does not concern the next
   }
   if (lane.goal == Goal::forward) {
     const std::string_view end = leaf.high_fence();
@@ -261,7 +262,7 @@ bool Walker<P>::leave_leaf(Lane& lane, const NodeView& leaf) {
   return true;
 }
 
-// After the floor of a scan_floor: the scan itself. False if the request is over.
+// After the floor of a scan_floor: begins the scan proper. False if the request is over.
 template <class P>
 bool Walker<P>::next_leg(Lane& lane) {
   const Request& request = *lane.task.request;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which leaves one reader's answers were from: one of 64 answers is kept, until its owner hands
-// them on (kinds/map/write/leaf_heat.hpp), and at most so many.
+// Samples the leaves that one reader's answers come from: keeps one of 64, a bounded number, until
+// its owner collects them (kinds/map/write/leaf_heat.hpp).
 //
 // Thread: one.
 #pragma once

@@ -19,7 +19,7 @@ enum Fault : std::uint32_t {
 Result<MapView> MapView::read(const wire::MapHeader& header, std::uint64_t header_offset,
                               std::uint64_t region_bytes, const std::byte* memory) {
   if (header.magic != wire::kMapMagic) return fail(Code::corrupt, kNoHeader);
-  // Another program's map, which is older or newer than this one.
+  // The map was written by an older or newer version of the program.
   if (header.format != wire::kMapFormat) return fail(Code::unsupported, header.format);
   if (header.superseded != wire::kLive || header.map_id == 0) return fail(Code::corrupt, kNotLive);
   const MapOptions options{.node_bytes = header.node_bytes, .log_bytes = header.log_bytes};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// All that a walk knows of a map before it begins: who the map is, how its nodes are laid out, and
-// where its page table lies. Nothing of it changes while the map lives.
+// The immutable description of a map that a walk needs: the map's identity, the layout of its
+// nodes, and the location of its page table.
 //
-// A view is made from the map's header: in place by its host, or from one READ by a client. Who
-// writes the map, reclaims its memory or runs the walk, a view does not know (DESIGN §2.2).
+// A view is made from the map's header: in place by its host, or from one READ by a client. It is
+// independent of writers, of reclamation, and of where the walk runs (DESIGN §2.2).
 #pragma once
 
 #include <cstddef>
@@ -18,30 +18,30 @@
 namespace espalier::tree {
 
 struct MapView {
-  /// Reads a view from a copy of the map's header, which came from `header_offset` of a region of
-  /// `region_bytes`. `memory`: the region's bytes where they are at hand, else null.
-  /// Every field is checked; the bytes may come from anywhere.
+  /// Parses a copy of the map's header, read from `header_offset` of a region of `region_bytes`.
+  /// `memory`: the region's bytes if they are local, else null. The bytes may be arbitrary: every
+  /// field is checked.
   /// Errors: corrupt (detail: 1 no map header, 2 dropped or not live, 3 node geometry, 4 page table
   /// or root outside the region, 5 its clock outside it); unsupported (detail: the format of the
-  /// map, of another program).
+  /// map, which another version of the program wrote).
   [[nodiscard]] static Result<MapView> read(const wire::MapHeader& header,
                                             std::uint64_t header_offset, std::uint64_t region_bytes,
                                             const std::byte* memory);
 
-  /// Whether it shares its clock with others, so that the word is not in its header.
+  /// Whether the map shares its clock with others, so that the read version is not in its header.
   [[nodiscard]] bool shares_clock() const {
     return clock_offset != header_offset + offsetof(wire::MapHeader, read_version);
   }
-  /// Whether the map with this header is still the one of this view, and not dropped.
+  /// Whether this header is still of the view's map, and the map is not dropped.
   [[nodiscard]] bool same_map(std::uint32_t map_id, std::uint32_t generation,
                               std::uint64_t superseded) const {
     return map_id == id && generation == header_generation && superseded == wire::kLive;
   }
 
-  // --- where the bytes are at hand ---------------------------------------------------------------
+  // --- local memory ------------------------------------------------------------------------------
   [[nodiscard]] const std::byte* at(std::uint64_t offset) const { return memory + offset; }
   [[nodiscard]] NodeView view(wire::Ref ref) const { return {at(ref.offset()), geometry}; }
-  /// Where the entry of `lid` lies, from the region's base; 0 if there is none.
+  /// Region offset of the page-table entry of `lid`; 0 if there is none.
   [[nodiscard]] std::uint64_t entry_offset(wire::Lid lid) const {
     const std::uint64_t named = directory_entry_offset(lid);
     if (named == 0) return 0;
@@ -57,8 +57,8 @@ struct MapView {
   }
   [[nodiscard]] wire::Ref root_ref() const { return ref(root); }
 
-  // --- for walkers that have each word brought to them -------------------------------------------
-  /// Where the directory names the table page of `lid`; 0: nowhere.
+  // --- remote memory -----------------------------------------------------------------------------
+  // Region offset of the directory's entry for the table page of `lid`; 0: none.
   [[nodiscard]] std::uint64_t directory_entry_offset(wire::Lid lid) const {
     const std::uint32_t page = lid >> wire::kTablePageShift;
     return page >= wire::kDirectoryEntries || page < wire::kHeaderWords
@@ -68,7 +68,7 @@ struct MapView {
   [[nodiscard]] static std::uint64_t entry_in_page(std::uint64_t page_offset, wire::Lid lid) {
     return page_offset + std::uint64_t{8} * (lid % wire::kTablePageEntries);
   }
-  /// Whether so many bytes from this offset lie in the region.
+  /// Whether these bytes lie in the region.
   [[nodiscard]] bool holds(std::uint64_t offset, std::uint64_t bytes) const {
     return offset <= region_bytes && bytes <= region_bytes - offset;
   }
@@ -76,13 +76,13 @@ struct MapView {
     return holds(ref.offset(), geometry.node_bytes);
   }
 
-  const std::byte* memory = nullptr;  // the region's bytes; null: elsewhere
+  const std::byte* memory = nullptr;  // the region's bytes; null: remote
   std::uint64_t region_bytes = 0;
   std::uint32_t id = 0;
   std::uint32_t header_generation = 0;
   std::uint64_t header_offset = 0;
   std::uint64_t directory_offset = 0;
-  std::uint64_t clock_offset = 0;  // of the word of its read version
+  std::uint64_t clock_offset = 0;  // region offset of its read version
   wire::Lid root = 0;
   bool versions = true;
   Geometry geometry;

@@ -8,8 +8,8 @@ namespace {
 
 constexpr Step kRoot{};
 
-// Of two predecessors (rule 8) the key's head nearly always tells which one; where it does not, the
-// second is asked first, and sends the walk to the other if it does not cover the key.
+// Of two predecessors (rule 8) the key's prefix usually picks one. On a tie the second is tried
+// first; if it does not cover the key, the walk continues at the other.
 wire::Ref predecessor(Cursor& cursor, const NodeView& node) {
   const wire::Ref second = node.old2_ref();
   if (!second) return node.old_ref();
@@ -45,7 +45,7 @@ Step visit_exactly(const MapView& map, Cursor& cursor, const NodeView& node, con
   switch (visibility) {
     case Visibility::older: {
       const wire::Ref old = predecessor(cursor, node);
-      // Without a predecessor there was nothing older: what is here is all there ever was.
+      // Without a predecessor nothing older existed: this node has the whole history.
       if (old) return {StepKind::predecessor, old, 0};
       break;
     }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a walk goes from a node: idea 1 of DESIGN.md, in one place, for every form of the walk.
+// Decides where a walk goes from a node: idea 1 of DESIGN.md, in one place, for every kind of walk.
 //
-// A step has two halves, for its bytes come in two parts. `visit` asks the node's head whether the
-// node may answer, and says where to go if not; `child_of` chooses the child of a node that may.
-// `next_step` is both, for walks whose bytes are all at hand.
+// A step has two halves because its bytes arrive in two parts. `visit` checks by the node's head
+// whether the node may answer, and names the next node if not. `child_of` chooses the child of a
+// node that may. `next_step` does both, for walks whose bytes are all at hand.
 //
-// No step assumes that those before it were checked: a walk may come to a node by any way, and go
-// down without asking. What decides is the leaf, by its fences and versions.
+// No step relies on checks by earlier ones: a walk may reach a node by any way, and descend without
+// checking. The leaf decides, by its fences and versions.
 #pragma once
 
 #include "kinds/map/node/leaf_search.hpp"
@@ -18,27 +18,27 @@ namespace espalier::tree {
 
 enum class StepKind : std::uint8_t {
   leaf,         ///< this leaf may answer
-  child,        ///< go on to `lid`
-  successor,    ///< superseded before the read version: go on to `ref`
-  predecessor,  ///< too new for the read version: go on to `ref`
-  root,  ///< no node of this map, not the one that was meant, or not of this key: start again
+  child,        ///< continue at `lid`
+  successor,    ///< superseded before the read version: continue at `ref`
+  predecessor,  ///< created after the read version: continue at `ref`
+  root,         ///< not of this map, not the expected node, or not of this key: restart
 };
 
 struct Step {
   StepKind kind = StepKind::root;
   wire::Ref ref{};
   wire::Lid lid = 0;
-  std::uint32_t child = 0;  ///< of a child: which one of the node's
+  std::uint32_t child = 0;  ///< StepKind::child: the child's index
 };
 
-/// The version as of which a walk reads nodes: without versions always the newest state.
+/// The version at which a walk reads nodes: without versions always the newest state.
 [[nodiscard]] inline std::uint64_t as_of(const MapView& map, const Cursor& cursor) {
   return map.versions ? cursor.read_version : kNewest;
 }
 
-/// Whether this is the node that was meant, of this map, and its versions enclose the read version.
-/// What they say stays true while the walk's epoch or lease holds: they were read from a node that
-/// was still this one after them, and it is superseded, if at all, above the read version.
+/// Whether this is the expected node, of this map, with versions that enclose the read version. The
+/// answer stays true while the walk's epoch or lease holds: the node was checked to be the same
+/// after its versions were read, and if it is superseded, then above the read version.
 [[nodiscard]] inline bool is_meant(const MapView& map, std::uint64_t read_version,
                                    const std::byte* node, const NodeHead& head, wire::Ref ref) {
   const std::uint64_t meant = std::uint64_t{ref.generation()} << 32 | map.id;
@@ -49,13 +49,13 @@ struct Step {
           wire::kGenerationMask) == ref.generation();
 }
 
-/// Whether something else lies where this node is said to be.
+/// Whether the buffer no longer holds the node that `ref` names.
 [[nodiscard]] inline bool is_another(const MapView& map, const NodeHead& head, wire::Ref ref) {
   return head.map_id() != map.id || head.superseded == 0 ||
          (head.generation() & wire::kGenerationMask) != ref.generation();
 }
 
-/// Idea 1 as it nearly always goes: the node is meant, and its fences' key prefixes enclose the
+/// The usual case of idea 1: the node is the expected one, and its fences' key prefixes enclose the
 /// key's.
 [[nodiscard]] inline bool answers_by_head(const MapView& map, const SearchKey& key,
                                           std::uint64_t read_version, const std::byte* node,
@@ -65,9 +65,9 @@ struct Step {
          is_meant(map, read_version, node, head, ref);
 }
 
-/// Whether an interior node leads on. Where a fence's key prefix ties with the key's, as with keys
-/// that begin alike, the walk goes on without asking the fence: the leaf's fences decide. Of a leaf
-/// this says that it may answer if its fences do, or if it has the key: then it covers it.
+/// Whether an interior node leads on. If a fence's key prefix ties with the key's, as with keys
+/// that share a prefix, the walk descends without comparing the fence: the leaf's fences decide.
+/// For a leaf, true means that it may answer if its fences cover the key, or if it has the key.
 [[nodiscard]] inline bool leads_by_head(const MapView& map, const SearchKey& key,
                                         std::uint64_t read_version, const std::byte* node,
                                         const NodeHead& head, wire::Ref ref) {
@@ -76,14 +76,15 @@ struct Step {
          is_meant(map, read_version, node, head, ref);
 }
 
-/// The same with all that is rare: ties of fences, predecessors, successors, descending walks.
+/// As visit(), including the rare cases: ties of fences, predecessors, successors, descending
+/// walks.
 [[nodiscard]] Step visit_exactly(const MapView& map, Cursor& cursor, const NodeView& node,
                                  const NodeHead& head, wire::Ref ref);
 
-/// The first half of a step: may the node answer? `child` of an interior node that may: the lid is
-/// still to be chosen.
-/// Requires: the node's header is at hand; its fences where their heads tie with the key, and in
-/// descending walks (`needs_fences`).
+/// The first half of a step: whether the node may answer. `child`: an interior node may; the child
+/// is not chosen yet.
+/// Requires: the node's header is at hand; its fences, where their key prefixes tie with the key's
+/// and in descending walks (`needs_fences`).
 [[nodiscard]] inline Step visit(const MapView& map, Cursor& cursor, const NodeView& node,
                                 const NodeHead& head, wire::Ref ref) {
   if (cursor.goal != Goal::backward &&
@@ -93,26 +94,26 @@ struct Step {
   return visit_exactly(map, cursor, node, head, ref);
 }
 
-/// Where a leaf is the one that was meant and ends before the key: the one to its right, a hint,
-/// which was a part of it before it was split; else 0.
+/// If a leaf is the expected one and ends before the key, its right neighbour, a hint, which a
+/// split may have cut off it; else 0.
 /// Requires: as `visit`.
 [[nodiscard]] wire::Lid right_of_leaf(const MapView& map, const Cursor& cursor,
                                       const NodeView& node, const NodeHead& head, wire::Ref ref);
 
-/// Whether a descending walk begins at the end of all keys.
+/// Whether a descending walk begins at the upper end of the key space.
 [[nodiscard]] inline bool from_the_end(const Cursor& cursor) {
   return cursor.goal == Goal::backward && cursor.key.bytes() == 0;
 }
 
-/// Whether the full fences decide if the node covers the key.
+/// Whether full fences decide if the node covers the key.
 [[nodiscard]] inline bool needs_fences(const Cursor& cursor, const NodeHead& head) {
   return cursor.goal == Goal::backward || cursor.key.prefix() == head.low_key_prefix ||
          cursor.key.prefix() == head.high_key_prefix;
 }
 
-/// The second half: which child of an interior node is next on the way.
-/// Requires: the groups of the choice are at hand, or in a descending walk from the end the last
-/// group; the separators where they decide.
+/// The second half: the child of an interior node to descend to.
+/// Requires: the groups of the choice are at hand (in a descending walk from the end, the last
+/// group), and the separators where they decide.
 [[nodiscard]] inline std::uint32_t child_of(const Cursor& cursor, const NodeView& node,
                                             const GroupChoice& choice, const SearchKit& kit) {
   return cursor.goal == Goal::backward ? choose_child_descending(node, cursor.key, choice, kit)
@@ -130,8 +131,8 @@ struct Step {
   return step;
 }
 
-/// The leaf that may answer, from any node or from the root, where nothing needs to be waited for.
-/// Requires: the region's bytes are at hand.
+/// Descends from any node, or from the root, to the leaf that may answer, without waiting.
+/// Requires: the region's bytes are local.
 [[nodiscard]] wire::Ref find_leaf(const MapView& map, Cursor& cursor, wire::Ref ref);
 
 }  // namespace espalier::tree

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests that wait for their turn: batches, taken one request at a time, and single ones.
+// Queue of pending requests: batches, dequeued one request at a time, and single requests.
 //
 // Thread: one at a time.
 #pragma once
@@ -15,28 +15,27 @@
 
 namespace espalier::tree {
 
-/// Single requests, first in, first out. Who hands over many of them from where nothing may fail
-/// has kept room for them free.
+/// Single requests, FIFO. A caller of hand_over(), which may not fail, has reserved room.
 class WalkQueue {
  public:
-  /// Keeps room for so many that are handed over. Errors: std::bad_alloc.
+  /// Reserves room for `count` requests of hand_over(). Errors: std::bad_alloc.
   void keep_free(std::size_t count) {
     kept_ = count;
     grow_to(size_ + kept_);
   }
-  /// Errors: std::bad_alloc, and nothing was added.
+  /// Errors: std::bad_alloc, with nothing added.
   void add(const WalkRequest& request) {
     grow_to(size_ + 1 + kept_);
     push(request);
   }
-  /// Requires: there was room kept for it.
+  /// Adds a request without allocating. Requires: reserved room.
   void hand_over(const WalkRequest& request) noexcept {
     ESPALIER_ASSERT(size_ < capacity_);
     push(request);
   }
   [[nodiscard]] bool empty() const { return size_ == 0; }
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// For so many more there is room now.
+  /// Number of requests that fit without allocating.
   [[nodiscard]] std::size_t room() const { return capacity_ - size_; }
   [[nodiscard]] const WalkRequest& front() const { return places_[first_]; }
   void pop() {
@@ -70,15 +69,15 @@ class WalkQueue {
   std::size_t kept_ = 0;
 };
 
-/// What the requests point to must live until their completion.
+/// Queue of batches. What the requests point to must live until their completion.
 class RequestQueue {
  public:
-  /// `hint`: where they may enter, which may come from anywhere. Errors: std::bad_alloc, and
-  /// nothing was added.
+  /// `hint`: an untrusted node at which the walks may enter. Errors: std::bad_alloc, with nothing
+  /// added.
   void add(std::span<const Request> requests, Handler& handler, wire::Ref hint = {}) {
     if (!requests.empty()) batches_.push_back({requests, &handler, hint});
   }
-  /// Whether there is a request; it is front() then, for handler().
+  /// Whether a request is queued; it is then front(), for handler().
   [[nodiscard]] bool next() {
     if (!current_.requests.empty()) [[likely]]
       return true;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks for what forward scans will read next, a fixed distance ahead of what they take: in the leaf
-// in hand, then in its neighbour or in the leaf where the next scan of the group begins. So long
-// scans stream, though their leaves lie anywhere.
+// Prefetches for forward scans, a fixed distance ahead of the items taken: in the current leaf,
+// then in its neighbour or in the leaf where the next scan of the group begins. So long scans
+// stream although leaves are scattered in memory.
 //
-// These are wishes only. Which leaf is next is decided when a scan comes to it.
+// Prefetches are advice only: which leaf is next is decided when the scan reaches it.
 //
 // Thread: one at a time.
 #pragma once
@@ -20,20 +20,20 @@ namespace espalier::tree {
 
 class ScanAhead {
  public:
-  /// Of a leaf's sorted block: what lies below `asked` is on its way.
+  /// Prefetch progress in a leaf's sorted block: offsets below `asked` were prefetched.
   struct Part {
     const std::byte* leaf = nullptr;
     std::uint32_t asked = 0;
   };
 
-  /// Asks for what is read first of a leaf that a scan goes on to, its low fence included.
+  /// Prefetches what a scan reads first of its next leaf, low fence included.
   static void want_next_leaf(const std::byte* leaf, const Geometry& g) {
     want_leaf_head(leaf, g, true);
     __builtin_prefetch(leaf + g.node_bytes - base::kLineBytes);
   }
 
-  /// A scan goes on at `offset` of `leaf`, for `items` more items at most; `inside`: it ends in
-  /// this leaf in any case. `after`: what will be read when it has ended.
+  /// A scan continues at `offset` of `leaf`, for at most `items` more items. `inside`: it ends in
+  /// this leaf. `after`: what will be read after the scan.
   void enter(const MapView& map, const NodeView& leaf, std::uint32_t offset, std::uint64_t items,
              bool inside, const Part& after) {
     const Geometry& g = map.geometry;
@@ -53,8 +53,8 @@ class ScanAhead {
     steps_ = 0;
   }
 
-  /// The scan has taken what lies below `offset`, and will now take up to kStepItems items. Returns
-  /// how far from each of them lies what is to be asked for with it.
+  /// The scan has taken the items below `offset` and will now take up to kStepItems items. Returns
+  /// the distance from each item at which to prefetch.
   [[nodiscard]] std::ptrdiff_t step(const MapView& map, std::uint32_t offset) {
     const std::uint32_t target = offset + kAhead;
     if (target + step_bytes_ <= end_) {
@@ -71,13 +71,13 @@ class ScanAhead {
     return (next_.leaf + next_target) - (part_.leaf + offset);
   }
 
-  /// Whether what is read first of the next leaf has been asked for some time ago.
+  /// Whether the first bytes of the next leaf were prefetched some time ago.
   [[nodiscard]] bool next_is_near() const { return log_asked_; }
 
   static constexpr std::uint32_t kStepItems = 32;
 
  private:
-  // Found best among 1.4, 2.8, 5.6 and 8 KiB for scans of 1000 items.
+  // Best of 1.4, 2.8, 5.6 and 8 KiB for scans of 1000 items.
   static constexpr std::uint32_t kAhead = 5632;
   static constexpr std::uint32_t kStepsToHead = 3;
 
@@ -88,7 +88,7 @@ class ScanAhead {
     part.asked = asked;
   }
 
-  // In two steps, for where the log is stands in the head: some items later, or with the last ones.
+  // Two steps, since the head locates the log: the second some items later, or with the last ones.
   void meet_neighbour(const MapView& map, bool last) {
     const Geometry& g = map.geometry;
     const bool unknown = next_.leaf == nullptr;
@@ -100,7 +100,7 @@ class ScanAhead {
       next_ = {map.at(ref.offset()), g.sorted_begin};
       next_begin_ = g.sorted_begin;
       want_next_leaf(next_.leaf, g);
-    } else if (next_.leaf == map.at(ref.offset())) {  // still
+    } else if (next_.leaf == map.at(ref.offset())) {  // unchanged
       log_asked_ = true;
       const NodeView next(next_.leaf, g);
       want_log(next, NodeHead::read(next_.leaf));
@@ -109,13 +109,13 @@ class ScanAhead {
   }
 
   Part part_;              // where the scan is
-  std::uint32_t end_ = 0;  // of what it will take there
-  Part next_;              // what it will read then
+  std::uint32_t end_ = 0;  // end of what it takes there
+  Part next_;              // what it reads next
   std::uint32_t next_begin_ = 0;
-  std::uint32_t step_bytes_ = 0;  // of so many items, about
+  std::uint32_t step_bytes_ = 0;  // estimated bytes of kStepItems items
   std::uint64_t entry_ = 0;  // of the page table: names the neighbour; 0: the scan ends before it
-  bool log_asked_ = false;   // the neighbour's
-  std::uint32_t steps_ = 0;  // since the neighbour is known
+  bool log_asked_ = false;   // the neighbour's log was prefetched
+  std::uint32_t steps_ = 0;  // since the neighbour became known
 };
 
 }  // namespace espalier::tree

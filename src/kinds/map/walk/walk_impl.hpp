@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walk: the one coroutine that all operations of all places share. Included where a Walker is
+// The walk: one coroutine, shared by all operations at all places. Include where a Walker is
 // instantiated.
 //
-// What stands under `if constexpr (!kInPlace)` is for bytes that lie elsewhere: there a name is a
-// word to be brought, fences and separators are asked for only where they decide, and whatever was
-// read is confirmed before it is believed.
+// Code under `if constexpr (!kInPlace)` is for remote bytes: there page-table words must be read,
+// fences and separators are requested only where they decide, and all reads are confirmed before
+// their results are used.
 #pragma once
 
 #include "kinds/map/walk/lane_scan.hpp"
@@ -23,12 +23,12 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
     if (!prepared) continue;
     const bool empty =
         lane.goal != Goal::point && lane.goal != Goal::write && lane.scan.remaining == 0;
-    bool going = !kInPlace || !empty;  // from elsewhere an empty range too has a version to be read
+    bool going = !kInPlace || !empty;  // remote: an empty range still reads a version
     while (going) {
-      const std::byte* header = nullptr;  // of the map, while the read version is still to come
+      const std::byte* header = nullptr;  // the map's, until the read version has arrived
       if constexpr (!kInPlace) {
         if (!lane.has_version) {
-          // First the guard, then the read version, then the bytes of nodes (rule 2).
+          // First the guard, then the read version, then node bytes (rule 2).
           const bool entered = co_await access.entered();
           if (!entered) {
             lane.answer.error = {Code::connection_lost, 0, 0};
@@ -38,7 +38,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           const bool in_order = access.reads_in_order() || planted(Bug::version_with_nodes);
           if (empty || !in_order) co_await access.arrived(Warmth::warm);
           if (empty && !access.failed()) {
-            // That READ is the last one too. What it brought is believed like all else.
+            // No other READ follows; what it returned counts as confirmed.
             if (!take_version(lane, header)) {
               lane.answer.error = {Code::not_found, 0, 0};
               break;
@@ -49,26 +49,27 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           }
         }
       }
-      // Down to the leaf that may answer, from the hint or from the root.
+      // Descend from the hint or the root to the leaf that may answer.
       wire::Ref ref = lane.hint;
       Warmth warmth = Warmth::cold;
       if (!ref) {
         ref = root_ref();
         warmth = Warmth::hot;
       }
-      // Of the root nothing is known, but most are no leaves. Hints and neighbours are.
+      // Expect the root to be an interior node, as most are. Hints and neighbours are leaves.
       lane.level = lane.hint || lane.lid != 0 ? 0 : 1;
       lane.hint = {};
       const std::byte* image = nullptr;
       Confirmed lost = Confirmed::yes;
       std::uint32_t roots = 0;
-      wire::Lid guessed = 0;  // the node that the cache says is here; 0: the page table said it
-      bool look_up = false;   // what the cache says is not asked for once
-      PointBytes brought;     // of the leaf, with its head
-      const std::byte* ahead = nullptr;  // the leaf that a scan goes on to, if it has come before
-      bool by_key = false;  // a node comes by its key, once; what leads astray is not asked again
+      wire::Lid guessed = 0;             // the node by the cache; 0: by the page table
+      bool look_up = false;              // bypass the cache once
+      PointBytes brought;                // bytes of the leaf that were read with its head
+      const std::byte* ahead = nullptr;  // the scan's next leaf, if it was read ahead
+      bool by_key = false;               // read a node by key, once: not again if misled
       if constexpr (KeyedAccess<A>) by_key = begins_by_key(lane) && access.reads_by_key();
       for (std::uint32_t nodes = 0;; ++nodes) {
+        [[maybe_unused]] wire::Lid lid = 0;
         if constexpr (!kInPlace) {
           if (access.failed()) {
             lost = Confirmed::lost;
@@ -96,8 +97,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
               by_key = false;
             }
           }
-          wire::Lid lid = 0;
-          if (!ref) {  // as far as the cache knows the way
+          if (!ref) {  // descend in the cache
             const bool follows = nodes == 0 && lane.lid != 0;
             lid = lane.lid != 0 ? std::exchange(lane.lid, 0) : map().root;
             guessed = 0;
@@ -125,7 +125,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
               }
             }
           }
-          if (!ref) {  // by way of the page table, whose words are brought like all else
+          if (!ref) {  // by the page table, whose words are read remotely
             const std::uint64_t named = map().directory_entry_offset(lid);
             if (named == 0) continue;
             std::uint64_t page = access.table_page(named);
@@ -155,7 +155,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           image = std::exchange(ahead, nullptr);
           lane.scan.whole_leaf = true;
         } else if (!by_key) {
-          if constexpr (kRemembers) access.enter(ref, lane.level);
+          if constexpr (kRemembers) access.enter(ref, lid, lane.level);
           image = access.image(ref.offset());
           want_head(access, image, lane, warmth);
           if constexpr (kRemembers) brought = want_guess(access, image, lane, ref);
@@ -174,8 +174,8 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             lane.answer.error = {Code::not_found, 0, 0};  // the map was dropped
             continue;
           }
-          if (head.leaf() && lane.level != 0) {  // it was taken for an interior node
-            if constexpr (kRemembers) access.enter(ref, 0);
+          if (head.leaf() && lane.level != 0) {  // it was expected to be an interior node
+            if constexpr (kRemembers) access.enter(ref, lid, 0);
             const Geometry& g = map().geometry;
             if (g.sorted_begin > g.groups_begin) {
               access.want(image, g.groups_begin, g.sorted_begin - g.groups_begin);
@@ -190,7 +190,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         }
         Step step = visit(map(), lane, node, head, ref);
         if constexpr (KeyedAccess<A>) {
-          // Of what was split since it was put into a table, the upper half lies to the right.
+          // If the node was split since a table learned it, the upper half lies to the right.
           if (by_key && step.kind == StepKind::root) {
             lane.lid = right_of_leaf(map(), lane, node, head, ref);
             lane.level = lane.lid != 0 ? 0 : 1;
@@ -202,8 +202,8 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
         if constexpr (kRemembers) {
           if (planted(Bug::cache_trusted) && guessed != 0 && head.leaf())
             step.kind = StepKind::leaf;
-          // What was remembered has misled the walk. If it was where the node is, the page table
-          // knows better.
+          // The cache misled the walk. If it had an old place of the node, look it up in the page
+          // table.
           if (step.kind == StepKind::root) {
             look_up = guessed != 0 && is_another(map(), head, ref);
             lane.past_cache = !look_up;
@@ -352,7 +352,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
           for (; out_of_line != 0 && !over; out_of_line &= out_of_line - 1) {
             const auto last = static_cast<std::uint32_t>(std::countr_zero(out_of_line));
             Item& item = lane.scan.items[last];
-            if constexpr (!kInPlace) {  // what lies before it need not wait
+            if constexpr (!kInPlace) {  // deliver the items before it now
               if (last != first) over = !deliver(lane, {lane.scan.items + first, last - first});
               first = last;
               if (over) break;
@@ -374,7 +374,7 @@ base::WalkTask Walker<P>::walk(Lane& lane, A access) {
             if (sure != Confirmed::yes) break;
             item.value = {reinterpret_cast<const char*>(value) + sizeof(wire::ValueHeader),
                           lane.value.bytes};
-            if constexpr (!kInPlace) {  // these bytes stay only until the next ones are wanted
+            if constexpr (!kInPlace) {  // the bytes are valid only until the next request
               over = !deliver(lane, {lane.scan.items + first, last + 1 - first});
               first = last + 1;
             }

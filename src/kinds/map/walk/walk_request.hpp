@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk is asked: a request, and what goes with it.
+// The input of a walk: a request with its context.
 #pragma once
 
 #include "espalier/condition.hpp"
@@ -13,27 +13,27 @@ class StagedBytes;
 
 namespace espalier::tree {
 
-/// What a put adds to the number that its key has, none being 0. It is added where the write is
-/// decided, under the leaf's lock, so that no other write comes between and none is tried again. A
-/// value of other than 8 bytes is refused as invalid_argument, with its bytes as the detail.
+/// The number that a put adds to the key's value, which is 0 if there is none. The sum is computed
+/// where the write is decided, under the leaf's lock, so that no other write intervenes and no
+/// retry is needed. A value that has not 8 bytes fails with invalid_argument, with its bytes as the
+/// detail.
 struct Addition {
   std::uint64_t amount = 0;
-  std::uint64_t sum = 0;  // which is written: the bytes that the request's value points to
+  std::uint64_t sum = 0;  // the result, to which the request's value points
 };
 
-/// A request on its way to a lane.
+/// A request queued for a lane.
 struct WalkRequest {
   const Request* request = nullptr;
   Handler* handler = nullptr;
-  const memory::HeldVersion* held = nullptr;  // read as of it; null: the newest released version
-  wire::Ref hint{};                           // enter here first
+  const memory::HeldVersion* held = nullptr;  // version to read at; null: the newest released one
+  wire::Ref hint{};                           // where to enter first
   Condition condition{};                      // of a write: on the key's newest state
-  bool past_cache = false;                    // not in place: what is remembered has misled it
-  memory::StagedBytes* staged = nullptr;      // of a write, in place: its value; the walk takes it
-  Addition* addition = nullptr;               // of a put, in place: what its value comes from
+  bool past_cache = false;                    // remote: the cache misled it
+  memory::StagedBytes* staged = nullptr;      // in place, of a write: its value, taken over
+  Addition* addition = nullptr;               // in place, of a put: computes its value
 
-  /// Nothing but the request: no version to read, no place to enter, no condition, no value that is
-  /// there already or comes from another.
+  /// Whether it is nothing but the request: no version, hint, condition, staged value or addition.
   [[nodiscard]] bool plain() const {
     return held == nullptr && !hint && condition.kind == ConditionKind::none && staged == nullptr &&
            addition == nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a walk keeps on its way.
+// The state of a walk.
 #pragma once
 
 #include <cstdint>
@@ -12,56 +12,56 @@
 
 namespace espalier::tree {
 
-/// What a walk is after.
+/// The kind of a walk.
 enum class Goal : std::uint8_t { point, write, forward, backward };
 
-/// Which items a scan wants besides its bounds.
+/// Which bounds a scan has.
 struct ScanRange {
   bool has_low = false;
   bool has_high = false;
 };
 
-/// What only scans need; apart, so that the lanes of point operations stay small in the cache.
+/// State that only scans need; separate, so that lanes of point operations stay small in the cache.
 struct ScanState {
   SearchKey low;   // inclusive
   SearchKey high;  // exclusive
   ScanRange range;
   std::uint64_t remaining = 0;
-  std::uint32_t leaves = 0;  // not in place: that were passed
+  std::uint32_t leaves = 0;  // remote: number of leaves passed
   LeafScan leaf;
-  LeafWindow window{};               // not in place: what of the leaf has been brought,
-  bool whole_leaf = false;           // it was all brought at once,
-  const SearchKey* bound = nullptr;  // the far end of the range, if the leaf has it,
-  std::string_view delivered{};      // and the last key of this leaf that was handed over
+  LeafWindow window{};               // remote: the part of the leaf that was read
+  bool whole_leaf = false;           // the leaf was read in one piece
+  const SearchKey* bound = nullptr;  // the far bound, if the leaf covers it
+  std::string_view delivered{};      // remote: the last key of this leaf that was delivered
   ScanAhead ahead;                   // in place, forward
   Item items[ScanAhead::kStepItems];
 };
 
-/// What a walk looks for, and as of when: all that idea 1 asks of a node.
+/// What a walk looks for, and at which version: the input of every check by idea 1.
 struct Cursor {
   Goal goal = Goal::point;
   std::uint64_t read_version = 0;
-  wire::Ref other_predecessor{};  // if the second of two turns out not to cover the key
-  SearchKey key;                  // of scans, where they go on
+  wire::Ref other_predecessor{};  // the first of two, tried if the second does not cover the key
+  SearchKey key;                  // of a scan: where it continues
 };
 
-/// A walk in flight, or the place of one.
+/// A walk in flight, or a free slot for one.
 struct Lane : Cursor {
   bool finding_floor = false;  // first leg of floor and scan_floor
   bool stored_value = false;
-  std::uint64_t starving_since_ns = 0;  // attempts: when the first found no memory
-  std::uint64_t fed_ns = 0;             // when memory was last sought for it
-  bool starved = false;                 // waits for memory, and holds no epoch
+  std::uint64_t starving_since_ns = 0;  // when the first attempt found no memory
+  std::uint64_t fed_ns = 0;             // when memory was last reclaimed for it
+  bool starved = false;                 // waits for memory without holding an epoch
   std::uint32_t tick = 0;
   wire::Ref hint{};
   WalkRequest task;
   Completion answer;
   wire::ValueRef value{};  // of a write with an out-of-line value
   std::uint32_t attempts = 0;
-  wire::Lid lid = 0;  // not in place: what to look up where there is no reference; 0: the root
-  std::uint32_t level = 0;   // not in place: of the node that the walk expects to come to
-  bool has_version = false;  // not in place: the read version has come
-  bool past_cache = false;   // not in place: what is remembered has misled it
+  wire::Lid lid = 0;         // remote: node to look up if there is no reference; 0: the root
+  std::uint32_t level = 0;   // remote: expected level of the next node
+  bool has_version = false;  // remote: the read version has arrived
+  bool past_cache = false;   // remote: the cache misled it
   ScanState scan;
   base::WalkTask walk;
 };

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many walks in flight on one core: the walk itself, written once over an Access, and the loop that
-// resumes the walk whose bytes have come (DESIGN idea 2).
+// Runs many walks concurrently on one core: the walk, written once over an Access, and the loop
+// that resumes walks whose bytes have arrived (DESIGN idea 2).
 //
-// The walk is one coroutine for all operations: pick up a request, descend to the leaf that may
-// answer, do there what the goal asks, perhaps go on to the next leaf. It enters at a hint or at
-// the root; every node on the way is asked whether it may answer (next_step.hpp), and says where to
-// go if not.
+// One coroutine serves all operations: it takes a request, descends to the leaf that may answer,
+// performs the operation there, and may continue at the next leaf. It enters at a hint or at the
+// root; every node on the way is checked for whether it may answer (next_step.hpp), and names the
+// next node if not.
 //
-// Where it runs is a Place: what it reads (a MapView), how bytes come (an Access), how long they
-// may be believed (a ReadGuard), and, beside the memory, how to write.
+// A Place is where a walker runs: what it reads (a MapView), how bytes arrive (an Access), how long
+// they stay valid (a ReadGuard), and, beside the memory, how to write.
 //
 // Thread: a walker belongs to one thread at a time.
 #pragma once
@@ -26,22 +26,21 @@
 
 namespace espalier::tree {
 
-/// What became of a try to write at a leaf.
+/// Outcome of an attempt to write at a leaf.
 enum class WriteStep : std::uint8_t { decided, try_again, walk_again, out_of_memory };
 
-/// Where walks run. `Access` and `Guard` are types of it; `view()` and `guard()` give what all
-/// walks share. One in whose memory walks read in place has also:
-///   Ref enter_at(hint)                    the node of the map to enter at, as it is now, for a
-///                                         hint, which may come from anywhere; none: the root.
-///                                         Asked under the guard
-/// One that writes has also:
-///   Result<void> begin_write(lane)        what a write needs before it walks: memory for its value
+/// Where walks run. `Access` and `Guard` are its types; `view()` and `guard()` return what all
+/// walks share. A place whose walks read in place also has:
+///   Ref enter_at(hint)                    the current node of the map for an untrusted hint;
+///                                         none: the root. Called under the guard
+/// A place that writes also has:
+///   Result<void> begin_write(lane)        prepares a write before its walk: memory for its value
 ///   WriteStep write(lane, leaf, wait_for) tries the write at the leaf
 ///   bool may_try_again(lane)              whether a write that found no memory tries again
-///   bool make_room(lane)                  frees what can be freed, once no walk holds an epoch;
-///                                         false: it is to be asked again later
-///   bool may_answer(version, answer)      whether an answer that waits for it may be given, which
-///                                         then says if that version will never be released
+///   bool make_room(lane)                  reclaims memory once no walk holds an epoch;
+///                                         false: call again later
+///   bool may_answer(version, answer)      whether an answer that waits for this version may be
+///                                         given; records in it if the version is never released
 ///   void ended_write()                    a write is over
 template <class P>
 concept Place =
@@ -58,57 +57,56 @@ class Walker {
   static constexpr bool kInPlace = A::kInPlace;
   static constexpr bool kRemembers = RememberingAccess<A>;
   static_assert(kInPlace || RemoteAccess<A>);
-  /// `make_access` gives each lane its access, from the lane's index and the ready queue.
+  /// `make_access` makes the access of each lane from the lane's index and the ready queue.
   using MakeAccess = std::function<A(std::uint32_t lane, base::ReadyQueue& queue)>;
 
-  /// Requires: the place outlives it.
+  /// Requires: the place outlives the walker.
   Walker(P& place, std::uint32_t lanes, const MakeAccess& make_access);
 
   /// Queues requests; what they point to must live until their completion.
-  /// Errors: std::bad_alloc, and nothing is queued. From then on nothing asks the heap for anything
-  /// but scans that descend, which may be refused with out_of_memory, and handlers.
+  /// Errors: std::bad_alloc, with nothing queued. Afterwards only handlers and descending scans
+  /// allocate; the latter may fail with out_of_memory.
   void submit(std::span<const Request> requests, Handler& handler);
   void submit(const WalkRequest& request);
-  /// Keeps room for so many that are taken over at a time. Errors: std::bad_alloc.
+  /// Reserves room for this many requests of take_over(). Errors: std::bad_alloc.
   void expect(std::size_t requests) { singles_.keep_free(requests); }
-  /// Whether there is room for so many more, without the heap.
+  /// Whether this many more requests fit without allocating.
   [[nodiscard]] bool may_take_over(std::size_t requests) const {
     return singles_.room() >= requests;
   }
-  /// The same for a request that arrived before and was begun elsewhere.
+  /// Queues, without allocating, a request that arrived earlier and was begun elsewhere.
   void take_over(const WalkRequest& request) noexcept { singles_.hand_over(request); }
-  /// Resumes each busy lane once. False if nothing could be done.
+  /// Resumes each busy lane once. False if no walk progressed.
   bool turn();
-  /// Runs until something has completed, nothing is left, or all walks wait for bytes that do not
-  /// come by themselves. Returns how many are left.
+  /// Runs until a request completes, nothing is pending, or every walk waits for remote bytes.
+  /// Returns the number of pending requests.
   std::size_t poll();
   [[nodiscard]] std::size_t pending() const { return singles_.size() + queued_ + busy_; }
   [[nodiscard]] std::size_t lanes() const { return lanes_.size(); }
   [[nodiscard]] std::uint64_t completed() const { return completed_; }
-  /// Whether a write waits for memory until all that is in flight here has ended: nothing should
-  /// begin meanwhile.
+  /// Whether a write waits for memory until all walks in flight have ended. Submit nothing
+  /// meanwhile.
   [[nodiscard]] bool short_of_memory() const { return starved_ != 0; }
-  /// The tick of the walk from elsewhere that completes just now. Requires: called by its handler.
+  /// The tick of the remote walk that is completing. Requires: called by its handler.
   [[nodiscard]] std::uint32_t completing_tick() const { return completing_tick_; }
-  /// Walks from elsewhere that began again, since a node or value had changed or the guard was
-  /// lost.
+  /// Restarts of remote walks, because a node or value had changed or the guard was lost.
   [[nodiscard]] std::uint64_t restarts() const { return restarts_; }
-  /// Of these, the ones that met a buffer which had become another.
+  /// Restarts caused by a buffer that had been reused.
   [[nodiscard]] std::uint64_t met_changes() const { return met_changes_; }
 
-  /// Restarts after which a walk from elsewhere gives up with `contended`.
+  /// Attempts after which a remote walk fails with `contended`.
   static constexpr std::uint32_t kAttemptsMax = 8;
-  /// How often a way down may begin at the root again, from elsewhere, and how many nodes it may
-  /// meet, before what is read is taken for no tree. Nodes may be many: one that is written all the
-  /// time has a long row of predecessors.
+  /// Bounds on a remote descent, beyond which the bytes are taken for corrupt: how often it may
+  /// return to the root, and how many nodes it may visit. Visits may be many, since a node under
+  /// constant writes has a long chain of predecessors.
   static constexpr std::uint32_t kRootsMax = 8;
   static constexpr std::uint32_t kNodesMax = 1u << 20;
 
  private:
-  /// What remains of a scan without a limit.
+  /// `remaining` of a scan without a limit.
   static constexpr std::uint64_t kNoLimit = ~std::uint64_t{0};
 
-  /// Awaited by a lane that has nothing to do: at once if there is a request, else until one comes.
+  /// Awaited by an idle lane: ready if there is a request, else suspends until one arrives.
   struct Next {
     Walker* walker;
     Lane* lane;
@@ -118,10 +116,10 @@ class Walker {
   };
 
   [[nodiscard]] const MapView& map() const { return place_.view(); }
-  /// In place the page table is at hand; else no reference stands for it, and the walk looks it up.
+  /// In place the page table is local; else a null reference stands for the root, to be looked up.
   [[nodiscard]] wire::Ref root_ref() const { return kInPlace ? map().root_ref() : wire::Ref{}; }
 
-  // Beginning and ending (walker_impl.hpp).
+  // Begin and end of requests (walker_impl.hpp).
   bool take_request(Lane& lane);
   void wake_lanes();
   bool prepare(Lane& lane);
@@ -131,10 +129,10 @@ class Walker {
   bool feed(Lane& lane);
   void refuse(Lane& lane, Code code, std::uint32_t detail = 0);
 
-  // On the way (walker_impl.hpp).
+  // The descent (walker_impl.hpp).
   void want_head(A& access, const std::byte* image, Lane& lane, Warmth warmth) const;
   [[nodiscard]] bool wants_whole_leaf(const Lane& lane) const;
-  /// Whether a walk may ask for its leaf by its key.
+  /// Whether a walk may read its leaf by key.
   [[nodiscard]] static bool begins_by_key(const Lane& lane) {
     return lane.attempts == 0 && !lane.hint && lane.lid == 0 && lane.key.bytes() != 0 &&
            lane.answer.items == 0 && (lane.goal == Goal::point || lane.goal == Goal::forward);
@@ -181,7 +179,7 @@ class Walker {
   std::vector<Lane*> idle_;
   WalkQueue singles_;
   RequestQueue batches_;
-  std::size_t queued_ = 0;   // in batches
+  std::size_t queued_ = 0;   // requests in batches
   std::size_t busy_ = 0;     // lanes
   std::size_t starved_ = 0;  // of the busy lanes, those that wait for memory
   std::uint64_t completed_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The walker's parts that do not wait. Included where a Walker is instantiated.
+// The walker's functions that do not suspend. Include where a Walker is instantiated.
 #pragma once
 
 #include <algorithm>
@@ -41,7 +41,7 @@ void Walker<P>::submit(const WalkRequest& request) {
 
 template <class P>
 inline bool Walker<P>::take_request(Lane& lane) {
-  if (starved_ != 0) return false;  // what is in flight ends first
+  if (starved_ != 0) return false;  // walks in flight end first
   if (!singles_.empty()) {
     lane.task = singles_.front();
     singles_.pop();
@@ -139,7 +139,7 @@ bool Walker<P>::prepare(Lane& lane) {
     default: refuse(lane, Code::invalid_argument); return false;
   }
   lane.tick = place_.guard().begin();
-  if constexpr (kInPlace) {  // under the guard, so that what is admitted stays
+  if constexpr (kInPlace) {  // under the guard, so that an admitted node stays
     if (lane.hint) lane.hint = place_.enter_at(lane.hint);
   }
   if constexpr (LocalReadGuard<typename P::GuardType>) {
@@ -147,7 +147,7 @@ bool Walker<P>::prepare(Lane& lane) {
   }
   if (lane.task.held != nullptr) {
     lane.read_version = lane.task.held->version;
-    // Looked at only now that the guard holds: what expires from here on is kept for this walk.
+    // Check only now that the guard holds: versions that expire later are kept for this walk.
     if (lane.task.held->has_expired()) {
       refuse(lane, Code::snapshot_expired);
       place_.guard().end(lane.tick);
@@ -170,7 +170,7 @@ bool Walker<P>::prepare_scan(Lane& lane) {
   lane.scan.high.assign(request.high);
   lane.goal = request.op == Op::scan ? Goal::forward : Goal::backward;
   if (from_floor) {
-    // The floor of a key is the first item that a descending walk from just above it meets.
+    // The floor of a key is the first item of a descending walk from its successor.
     lane.finding_floor = true;
     lane.scan.range = {false, true};
     lane.scan.high.assign_successor(request.key);
@@ -200,9 +200,9 @@ void Walker<P>::complete(Lane& lane) {
   }
 }
 
-// Memory is short: what waits to be freed may be enough, but what is in flight on this core holds
-// it. So the lane waits until all of that has ended, and nothing new begins meanwhile. False: it
-// has tried often enough.
+// Out of memory: memory waiting to be reclaimed may suffice, but walks in flight on this core hold
+// it. So the lane waits until all of them have ended, and no new walk begins. False: no attempt is
+// left.
 template <class P>
 bool Walker<P>::starve(Lane& lane) {
   if constexpr (P::kWrites) {
@@ -216,7 +216,7 @@ bool Walker<P>::starve(Lane& lane) {
   return false;
 }
 
-// Whether there may be memory now, so that the lane may try again.
+// Reclaims memory; true if the lane may try again.
 template <class P>
 bool Walker<P>::feed(Lane& lane) {
   if constexpr (P::kWrites) {
@@ -227,7 +227,7 @@ bool Walker<P>::feed(Lane& lane) {
   return true;
 }
 
-// Ends a request that was refused before its walk began.
+// Completes a request that failed before its walk began.
 template <class P>
 void Walker<P>::refuse(Lane& lane, Code code, std::uint32_t detail) {
   --busy_;
@@ -237,7 +237,7 @@ void Walker<P>::refuse(Lane& lane, Code code, std::uint32_t detail) {
   lane.task.handler->done(lane.answer);
 }
 
-// --- on the way ----------------------------------------------------------------------------------
+// --- descent ------------------------------------------------------------------------------------
 
 template <class P>
 inline void Walker<P>::want_head(A& access, const std::byte* image, Lane& lane,
@@ -251,10 +251,10 @@ inline void Walker<P>::want_head(A& access, const std::byte* image, Lane& lane,
       access.want(image, 0,
                   lane.level != 0 ? g.groups_begin : std::max(g.groups_begin, g.sorted_begin));
     }
-  } else if (warmth != Warmth::cold) {  // an interior node: header, group heads and prefix
+  } else if (warmth != Warmth::cold) {  // an interior node: header, group key prefixes, prefix
     access.want(image, 0, 64);
     access.want(image, g.group_key_prefixes_begin, g.groups_begin - g.group_key_prefixes_begin);
-  } else if (lane.goal == Goal::point) {  // all but the header's second line
+  } else if (lane.goal == Goal::point) {  // all of the head but the header's second line
     access.want(image, 0, 64);
     access.want(image, g.slots_begin, g.places_begin - g.slots_begin);
   } else {
@@ -269,7 +269,7 @@ void Walker<P>::want_fences(A& access, const NodeView& node) const {
   access.want(node.bytes(), begin, end - begin);
 }
 
-// Not in place: the groups of children that the key may be in.
+// Remote: requests the groups of children that may have the key.
 template <class P>
 void Walker<P>::want_group(A& access, const NodeView& node, const Lane& lane,
                            const GroupChoice& choice) const {
@@ -284,7 +284,7 @@ void Walker<P>::want_group(A& access, const NodeView& node, const Lane& lane,
     want_one(children == 0 ? 0 : (children - 1) / wire::kGroupChildren);
     return;
   }
-  // Where keys begin alike, more than two may tie, and the child be in any of them.
+  // With keys that share a prefix, more than two groups may tie.
   for (std::uint32_t group = choice.first; group <= choice.last; ++group) want_one(group);
 }
 
@@ -298,7 +298,7 @@ void Walker<P>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane
     access.want(leaf.bytes(), part.log_begin, part.log_end - part.log_begin);
     return;
   }
-  // In place, the last of the tied chunks nearly always has the key.
+  // In place, the last of the tied chunks usually has the key.
   if (probe.end > probe.begin) access.want(leaf.bytes(), probe.begin, probe.end - probe.begin);
   if (lane.goal == Goal::write) {
     const std::uint32_t used = leaf.lock_word().units() * wire::kLogUnitBytes;
@@ -311,8 +311,8 @@ void Walker<P>::want_leaf_part(A& access, const NodeView& leaf, const Lane& lane
   }
 }
 
-// From elsewhere: what a leaf's head, as it is remembered, says that will be wanted of the leaf
-// besides it. The head itself comes too, and decides.
+// Remote: requests what the cached head of a leaf suggests will be needed, together with the head
+// itself, which decides.
 template <class P>
 PointBytes Walker<P>::want_guess(A& access, const std::byte* image, const Lane& lane,
                                  wire::Ref ref) const {
@@ -328,8 +328,8 @@ PointBytes Walker<P>::want_guess(A& access, const std::byte* image, const Lane& 
   return guess;
 }
 
-// From elsewhere: of a leaf whose beginning has come by its key, and is larger than a packet, what
-// decides about the key besides, with its proof, so that all of it is waited for once.
+// Remote: if a leaf read by key is larger than a packet, requests the rest that decides about the
+// key together with its confirming READ, so that the walk waits once.
 template <class P>
 PointBytes Walker<P>::want_rest_of_point(A& access, const std::byte* image, const Lane& lane,
                                          wire::Ref ref) const {
@@ -358,7 +358,7 @@ void Walker<P>::want_point(A& access, const std::byte* image, const Lane& lane,
   }
 }
 
-// Takes the read version from the map's header, if that is still the map's.
+// Takes the read version from the map's header, if the header is still the map's.
 template <class P>
 bool Walker<P>::take_version(Lane& lane, const std::byte* header) const {
   wire::BufferHeader head;
@@ -380,8 +380,8 @@ bool Walker<P>::take_version(Lane& lane, const std::byte* header) const {
   return true;
 }
 
-// From elsewhere: what was read is worth nothing. Whether the walk may begin again from the root;
-// else it is over, with an error.
+// Remote: discards what was read. Returns whether the walk may restart from the root; else it has
+// ended with an error.
 template <class P>
 bool Walker<P>::restart(Lane& lane, Confirmed why) {
   ++restarts_;
@@ -390,14 +390,14 @@ bool Walker<P>::restart(Lane& lane, Confirmed why) {
   lane.lid = 0;
   lane.past_cache = true;
   lane.other_predecessor = {};
-  // What was delivered is of a version whose nodes may be gone with the lease.
+  // Delivered items are of a version whose nodes may be reclaimed with the lease.
   const bool version_is_lost = why == Confirmed::lost && lane.answer.items != 0;
   if (++lane.attempts >= kAttemptsMax || version_is_lost) {
     lane.answer.error = {Code::contended, 0, lane.answer.items != 0 ? 1u : 0u};
     return false;
   }
-  // Where nothing was delivered, a new version is as good, and what it leads to is still there. A
-  // scan then begins anew too, for where it stands was found at the old one.
+  // If nothing was delivered, a new version serves as well, and its nodes still exist. A scan
+  // restarts too, since its position was found at the old version.
   if (why == Confirmed::lost || (lane.answer.items == 0 && lane.task.held == nullptr)) {
     lane.has_version = false;
     if (lane.goal == Goal::forward || lane.goal == Goal::backward) return prepare_scan(lane);
@@ -405,14 +405,14 @@ bool Walker<P>::restart(Lane& lane, Confirmed why) {
   return true;
 }
 
-// Remembers where an out-of-line value lies; false if no such value can be.
+// Remembers where an out-of-line value lies; false if the reference cannot be valid.
 //
-// From elsewhere its length is bounded by the region and by the longest value, not by the class of
-// its buffer, which a reference does not tell. value_is_whole() does as well: where the buffer of a
-// value begins nothing else ever does, so what lies there under a confirmed generation is the
-// header that the host wrote when it had chosen the class by that very length (store_value). A
-// reference that says another length is of another generation, or is none; bytes behind the buffer
-// were then brought in vain, and are not handed out.
+// Remote, its length is bounded by the region and by the longest value, not by the class of its
+// buffer, which a reference does not contain. value_is_whole() suffices: nothing but values ever
+// begins where a value's buffer begins, so under a confirmed generation the bytes there are the
+// header that the host wrote when it chose the class by that very length (store_value). A reference
+// with another length has another generation or is invalid; any bytes read beyond the buffer are
+// then discarded.
 template <class P>
 bool Walker<P>::begin_value(Lane& lane, std::string_view reference) {
   std::memcpy(&lane.value, reference.data(), sizeof lane.value);
@@ -422,7 +422,7 @@ bool Walker<P>::begin_value(Lane& lane, std::string_view reference) {
                      sizeof(wire::ValueHeader) + lane.value.bytes);
 }
 
-// Whether the value's own header says what its reference does.
+// Whether the value's own header agrees with its reference.
 template <class P>
 bool Walker<P>::value_is_whole(const Lane& lane, const std::byte* value) const {
   if constexpr (kInPlace) return true;

@@ -15,7 +15,7 @@
 namespace espalier::tree {
 namespace {
 
-/// A leaf that is locked, until it is replaced.
+/// A locked leaf, unlocked unless it is replaced.
 class LockedLeaf {
  public:
   LockedLeaf(MapCore& map, wire::Lid lid) : leaf_(lock_current(map, lid)) {}
@@ -36,7 +36,7 @@ class Appending {
   Appending(ThreadContext& context, MapCore& map)
       : context_(context), map_(map), change_(context, map) {}
 
-  /// Throws std::bad_alloc, and has written nothing then.
+  /// Throws std::bad_alloc with nothing written.
   Result<bool> append(std::span<const Record> items) {
     structure_ = std::unique_lock(map_.structure);
     SearchKey first;
@@ -63,7 +63,7 @@ class Appending {
   }
 
  private:
-  /// As many leaves as if a quarter of each were used, and the nodes above them.
+  /// Bound on the nodes needed: leaves a quarter full, and the nodes above them.
   [[nodiscard]] std::uint32_t nodes_for(std::span<const Record> items) const {
     const Geometry& g = map_.geometry;
     const std::uint64_t leaves = 3 + placed_bytes(items, g) / (g.node_bytes / 4);
@@ -91,7 +91,7 @@ class Appending {
 
   ThreadContext& context_;
   MapCore& map_;
-  std::unique_lock<std::mutex> structure_;  // goes last
+  std::unique_lock<std::mutex> structure_;  // destroyed last
   Change change_;
 };
 
@@ -105,7 +105,7 @@ Result<bool> append_items(ThreadContext& context, MapCore& map,
   Result<bool> appended = fail(Code::out_of_memory);
   try {
     appended = Appending(context, map).append(items);
-  } catch (const std::bad_alloc&) {  // as it is
+  } catch (const std::bad_alloc&) {  // `appended` says so
   }
   context.slot.exit();
   if (map.store.reclaimer.due()) map.store.reclaimer.collect(context.cache);

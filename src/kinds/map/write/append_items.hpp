@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items behind all that a map has, as they come from a checkpoint: whole leaves are built of them,
-// full but for the last one, as single writes of ascending keys leave them.
+// Bulk append: adds items behind all others of a map, as a checkpoint delivers them. Builds whole
+// leaves, full but for the last one, as single writes of ascending keys would leave them.
 //
 // Thread: that of the worker.
 #pragma once
@@ -15,10 +15,10 @@ namespace espalier::tree {
 
 struct ThreadContext;
 
-/// Writes all of them under one version; false: some do not lie behind what is there, and nothing
-/// was written. Cost: what the items take, half a leaf more, and the map's structure lock.
-/// Errors: out_of_memory, and nothing was written. Requires: they ascend, at least one; values are
-/// inline; the map makes no records; the worker exposes no epoch.
+/// Writes all items under one version; false: some are not behind the map's last key, and nothing
+/// was written. Cost: the items' bytes, half a leaf more, and the map's structure lock.
+/// Errors: out_of_memory, with nothing written. Requires: the items ascend, at least one; values
+/// are inline; the map has no sink for records; the worker exposes no epoch.
 Result<bool> append_items(ThreadContext& context, MapCore& map,
                           std::span<const Record> items) noexcept;
 

@@ -18,11 +18,11 @@ namespace {
 
 using catalog::RedoFault;
 
-// No map takes so many, and behind it there are still as many to be taken.
+// No map takes that many versions, and as many remain above it.
 constexpr std::uint64_t kVersionMax = ~std::uint64_t{0} >> 1;
 
 Result<std::vector<BatchWrite>> read_writes(const MapRedo& redo, std::uint32_t key_bytes_max) {
-  // No more than can follow, whatever the record says.
+  // Bounded by what the rest can hold, whatever the record says.
   if (redo.writes > kBatchWritesMax || redo.writes > redo.rest.size() / sizeof(WriteFields)) {
     return catalog::corrupt(RedoFault::count);
   }
@@ -39,14 +39,14 @@ Result<std::vector<BatchWrite>> read_writes(const MapRedo& redo, std::uint32_t k
   return writes;
 }
 
-// A write that finds no memory makes room, and again once what waited can be freed. At last it
-// takes what is put by for erases: leaves are not filled as they were, so what a store of this size
-// had may want some more.
+// A write that finds no memory reclaims, and again once waiting memory can be freed. The last
+// attempts use the memory reserved for erases: leaves are filled differently, so the content of a
+// store of this size may need slightly more.
 constexpr int kApplyAttempts = 4;
 
 WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, WriteIntent intent) {
   Path path;
-  path.reserve(MapCore::kLevelsMax);  // so that nothing throws while an epoch is exposed
+  path.reserve(MapCore::kLevelsMax);  // so that no allocation throws while an epoch is exposed
   for (int starved = 0;;) {
     context.slot.enter();
     const std::byte* const leaf = find_leaf(map, *intent.key, path);
@@ -59,8 +59,8 @@ WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, WriteInte
   }
 }
 
-// A write alone goes the way of the one that was recorded: a batch of it takes the structure lock,
-// and buffers for more than it needs, which a full store does not have.
+// A single write is applied like the recorded one: as a batch it would take the structure lock, and
+// reserve buffers that a full store does not have.
 Result<void> apply_write(ThreadContext& context, MapCore& map, const BatchWrite& write) {
   SearchKey key;
   key.assign(write.key);
@@ -109,7 +109,7 @@ Result<void> read_and_apply(ThreadContext& context, MapCore& map, std::string_vi
   if (map.options.versions) map.clock.go_on_above(redo->version - 1);
   if (writes->size() == 1) {
     const auto applied = apply_write(context, map, writes->front());
-    if (applied) map.clock.go_on_above(redo->version);  // an erase of nothing takes no version
+    if (applied) map.clock.go_on_above(redo->version);  // erasing a missing key takes no version
     return applied;
   }
   const auto applied = apply_batch(context, map, *writes, {});
@@ -133,7 +133,7 @@ Result<std::optional<SingleRedo>> read_single_redo(const MapCore& map, std::stri
 }
 
 Result<void> apply_redo(ThreadContext& context, MapCore& map, std::string_view record) {
-  ESPALIER_ASSERT(map.redo() == nullptr);  // the records of what is applied are there
+  ESPALIER_ASSERT(map.redo() == nullptr);  // what is applied is logged already
   try {
     return read_and_apply(context, map, record);
   } catch (const std::bad_alloc&) {

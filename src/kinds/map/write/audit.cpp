@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way through a tree that an audit takes, and what it gathers on it.
+// The traversal of a tree by an audit, and what it gathers.
 #include "kinds/map/write/audit.hpp"
 
 #include <algorithm>
@@ -101,8 +101,7 @@ std::vector<std::string> audit(const MapCore& map, std::size_t most) {
   Report report(most);
   TreeContent content = TreeAudit(map, report).run();
   audit_overlaps(content.buffers, report);
-  // Other maps of the store may be written to meanwhile; alone, this one must have all that is
-  // used.
+  // Other maps of the store may be written meanwhile; a single map must own all used buffers.
   if (map.store.objects.list<MapCore>().size() == 1) audit_pool(map.store, content.buffers, report);
   return report.take();
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Interior nodes: every head, child and separator where a walker looks for it.
+// Audit of interior nodes: every key prefix, child and separator is where a walker looks for it.
 #include <algorithm>
 #include <cstring>
 #include <string>
@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint32_t kPerGroup = wire::kGroupChildren;
 
-// The separators as the slots give them; fewer if a slot leads nowhere.
+// The separators that the slots reference; fewer if a slot is invalid.
 std::vector<std::string_view> read_separators(NodeAudit& a) {
   std::vector<std::string_view> separators;
   const std::uint32_t slots_begin = a.header.sorted_end;
@@ -40,7 +40,7 @@ void audit_separators(NodeAudit& a, std::span<const std::string_view> separators
   }
 }
 
-// What the separators begin with: all of it for which there is room.
+// The stored prefix is that of all separators, as far as there is room.
 void audit_prefix(NodeAudit& a, std::span<const std::string_view> separators) {
   const std::uint32_t shared = wire::FencesShare{a.header.lock}.bytes();
   std::string_view prefix;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sorted blocks: items in order inside the fences, and chunks that lead to them.
+// Audit of sorted blocks: items in order within the fences, and chunks that lead to them.
 #include <algorithm>
 
 #include "kinds/map/write/audit_parts.hpp"
@@ -9,7 +9,7 @@ namespace {
 
 std::uint32_t length_bytes(std::uint32_t bytes) { return bytes < 0x80 ? 1 : 2; }
 
-// One item by itself. False if nothing behind it can be read.
+// Checks one item by itself. False if the bytes behind it cannot be parsed.
 bool audit_item(NodeAudit& a, const PlacedItem& placed) {
   const auto& [offset, item] = placed;
   if (!a.report.expect(!item.key.empty(), "the item at ", offset,
@@ -44,7 +44,7 @@ void audit_order(NodeAudit& a, const PlacedItem& placed, const PlacedItem* befor
                   "the key at ", placed.offset, " is outside the fences");
 }
 
-// The first item that begins in a chunk or behind it, and whether it begins in it.
+// The first item that begins in or behind a chunk, and whether it begins in the chunk.
 struct ChunkFirst {
   const PlacedItem* item = nullptr;
   bool inside = false;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Log blocks: entries where the slots say, in the order of versions, with the hints that order
-// them without comparing keys; and nothing but 0xFF behind them.
+// Audit of log blocks: entries where the slots say, in the order of versions, with hints that sort
+// them without comparing keys; and only 0xFF behind them.
 #include <algorithm>
 
 #include "kinds/map/write/audit_parts.hpp"
@@ -16,7 +16,7 @@ std::uint32_t entry_units(const LogItem& entry) {
 }
 
 bool audit_room(NodeAudit& a, wire::LockWord lock) {
-  // Readers find the log behind the sorted block; log_begin says the same.
+  // Readers find the log behind the sorted block; log_begin must agree.
   const std::uint32_t begin = a.header.log_begin;
   const std::uint32_t end = a.header.log_end;
   a.report.expect(begin == ((a.header.sorted_end + 7u) & ~7u),
@@ -33,7 +33,7 @@ bool audit_room(NodeAudit& a, wire::LockWord lock) {
                          "its log is longer than its room");
 }
 
-// Reads the entries in the order in which they were written; stops at one that leads nowhere.
+// Reads the entries in the order in which they were written; stops at an invalid one.
 Entries read_entries(NodeAudit& a, wire::LockWord lock) {
   Entries entries;
   std::uint32_t position = 0;
@@ -88,7 +88,7 @@ void audit_versions(NodeAudit& a, const Entries& entries) {
       a.report.expect(version == 0, "log entry ", i, " has a version although versions are off");
       continue;
     }
-    // Only the writes of one batch share a version; none is as old as the leaf.
+    // Only writes of one batch share a version; all are newer than the leaf.
     a.report.expect(version >= before && version > a.header.created, "the version of log entry ", i,
                     " does not ascend");
     a.report.expect(version <= a.map.clock.taken(), "the version of log entry ", i,
@@ -135,7 +135,8 @@ wire::ValueRef value_ref(const char* at) {
   return value;
 }
 
-// The newest entry of each key, and what no entry replaced. Uses nothing that is under audit.
+// The newest entry of each key, and the items that no entry replaced. Computed without the hints
+// and flags under audit.
 LeafContent newest_content(const Entries& entries, std::span<const PlacedItem> sorted) {
   LeafContent content;
   std::vector<std::string_view> logged;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every node says of itself: who it is, which keys it covers, and since when.
+// Audit of node headers: identity, key range and versions.
 #include <algorithm>
 
 #include "kinds/map/write/audit_parts.hpp"
@@ -62,7 +62,7 @@ bool audit_fences(NodeAudit& a) {
   return true;
 }
 
-// A predecessor that is gone needs no check: its generation moved on, and walkers see that.
+// A reclaimed predecessor needs no check: its generation has advanced, and walkers notice.
 void audit_predecessor(NodeAudit& a, wire::Ref ref, bool second) {
   if (!ref) return;
   if (!a.report.expect(in_region(a.map, ref, a.g.node_bytes),
@@ -112,7 +112,7 @@ bool audit_header(NodeAudit& a) {
   const bool shape = audit_shape(a);
   const bool fences = audit_fences(a);
   audit_history(a);
-  // Neighbours are hints and may be out of date, but never what was no LID.
+  // Neighbours are hints and may be stale, but always valid LIDs.
   for (const wire::Lid lid : {a.header.left, a.header.right}) {
     a.report.expect(lid == 0 || lid_in_range(a.map, lid), "its neighbour ", lid, " is no LID");
   }

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of an audit: what is checked of one node, of one log, of a store's buffers. The whole
-// is put together in audit.cpp.
+// The parts of an audit: checks of one node, of one log, of a store's buffers. audit.cpp combines
+// them.
 //
-// An audit believes nothing: it reads through NodeView, which never leaves the node, goes down only
-// to nodes whose level is one less than their parent's and that it has not seen, and says what is
-// wrong instead of asserting it.
+// An audit trusts no bytes: it reads through NodeView, which never leaves the node, descends only
+// to unvisited nodes one level below their parent, and reports errors instead of asserting.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +19,12 @@
 
 namespace espalier::tree {
 
-/// Collects complaints, up to a number of them.
+/// Collects a bounded number of complaints.
 class Report {
  public:
   explicit Report(std::size_t most) : most_(most) {}
 
-  /// Complains with a sentence put together from texts and numbers, unless `ok`. Returns `ok`.
+  /// Adds a complaint, concatenated from texts and numbers, unless `ok`. Returns `ok`.
   template <class... Parts>
   bool expect(bool ok, const Parts&... parts) {
     if (!ok) complain(parts...);
@@ -38,7 +37,7 @@ class Report {
     (append(sentence, parts), ...);
     complaints_.push_back(std::move(sentence));
   }
-  /// Says of what the following complaints speak.
+  /// Sets the prefix of the following complaints.
   void set_place(std::string place) { place_ = std::move(place); }
 
   [[nodiscard]] bool full() const { return complaints_.size() >= most_; }
@@ -53,13 +52,13 @@ class Report {
   std::vector<std::string> complaints_;
 };
 
-/// A buffer that is in use, or waits to be free.
+/// A buffer that is in use, or retired and not free yet.
 struct BufferUse {
   std::uint64_t offset = 0;
   std::uint32_t size_class = 0;
 };
 
-/// What the way down says of a node.
+/// What the path to a node implies for it.
 struct NodePlace {
   wire::Lid lid = 0;
   wire::Ref ref{};
@@ -87,45 +86,45 @@ struct NodeAudit {
   wire::NodeHeader header;
 };
 
-/// An item of a sorted block and where it begins.
+/// An item of a sorted block and its offset.
 struct PlacedItem {
   std::uint32_t offset = 0;
   SortedItem item;
 };
 
-/// What a leaf holds in its newest state.
+/// The content of a leaf in its newest state.
 struct LeafContent {
   std::uint64_t items = 0;
-  std::vector<wire::ValueRef> values;  // those that lie in buffers of their own
+  std::vector<wire::ValueRef> values;  // out-of-line values
 };
 
-/// Whether a reference names bytes of the map's region, and room for so many of them.
+/// Whether a reference and this many bytes behind it lie in the map's region.
 [[nodiscard]] bool in_region(const MapCore& map, wire::Ref ref, std::uint64_t bytes);
-/// Whether the page table has an entry for this LID.
 [[nodiscard]] bool lid_in_range(const MapCore& map, wire::Lid lid);
 
-/// Identity, kind, level, fences, versions, predecessors, neighbours. Returns whether the rest of
-/// the node can be looked at.
+/// Checks identity, kind, level, fences, versions, predecessors, neighbours. Returns whether the
+/// rest of the node can be checked.
 bool audit_header(NodeAudit& audit);
-/// Whether the scale of the heads takes in the first and the last 8 bytes that it must order.
+/// Checks that the range of the key prefixes includes the first and the last 8 bytes that they
+/// order.
 void audit_scale(NodeAudit& audit, std::uint64_t first, std::uint64_t last);
-/// Groups, heads and separators. Returns the children as far as they can be followed.
+/// Checks groups, key prefixes and separators. Returns the children that can be followed.
 std::vector<Child> audit_interior(NodeAudit& audit);
-/// Items of the sorted block, chunk heads and starts. Returns the items.
+/// Checks items of the sorted block, chunk key prefixes and starts. Returns the items.
 std::vector<PlacedItem> audit_sorted(NodeAudit& audit);
-/// The log block against the sorted block. Returns the leaf's newest content.
+/// Checks the log block against the sorted block. Returns the leaf's newest content.
 LeafContent audit_log(NodeAudit& audit, std::span<const PlacedItem> sorted);
-/// Whether a value that the leaf refers to is there. Returns whether its buffer may be counted.
+/// Checks that a value which the leaf refers to exists. Returns whether its buffer may be counted.
 bool audit_value(NodeAudit& audit, const wire::ValueRef& value);
 
-/// A map's header, its page table and its LIDs against what the tree holds, and its counters.
+/// What the tree contains, to be compared with the map's header, page table, LIDs and counters.
 struct TreeContent {
   std::vector<wire::Lid> lids;  // sorted
   std::uint64_t leaves = 0;
   std::uint64_t interior_nodes = 0;
   std::uint64_t items = 0;
   std::uint64_t value_bytes = 0;
-  std::vector<BufferUse> buffers;  // in use, and waiting
+  std::vector<BufferUse> buffers;  // in use, or retired
 };
 void audit_map_header(const MapCore& map, Report& report);
 void audit_counters(const MapCore& map, const TreeContent& content, Report& report);
@@ -133,9 +132,9 @@ void audit_lids(const MapCore& map, const memory::Reclaimer::Waiting& waiting,
                 const TreeContent& content, Report& report);
 void audit_waiting(const MapCore& map, const memory::Reclaimer::Waiting& waiting,
                    TreeContent& content, Report& report);
-/// Sorts the buffers and checks that no two overlap.
+/// Sorts the buffers and checks that none overlap.
 void audit_overlaps(std::vector<BufferUse>& buffers, Report& report);
-/// What the pool handed out against all buffers of all maps.
+/// Compares the pool's allocations with all buffers of all maps.
 void audit_pool(const StoreCore& store, std::span<const BufferUse> buffers, Report& report);
 
 }  // namespace espalier::tree

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a map has besides its nodes, and the memory of all maps against what the pool handed out.
+// Audit of what a map has besides its nodes, and of all maps' memory against the pool's
+// allocations.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +12,7 @@
 namespace espalier::tree {
 namespace {
 
-// A buffer that is no node: whose it is, and that it is in use.
+// Checks the owner of a buffer that is not a node, and that it is in use.
 void audit_owner(const MapCore& map, std::uint64_t offset, std::string_view what, Report& report) {
   const auto header = base::load_plain<wire::BufferHeader>(map.at(offset));
   report.expect(header.map_id == map.id, what, " belongs to map ", header.map_id);
@@ -22,7 +23,7 @@ void audit_owner(const MapCore& map, std::uint64_t offset, std::string_view what
 }  // namespace
 
 void audit_map_header(const MapCore& map, Report& report) {
-  // Of a map that was dropped, and is still held, it says so.
+  // The header of a dropped map that is still referenced says that it is dropped.
   if (!map.dropped) audit_owner(map, map.header_offset, "the map's header", report);
   const auto header = base::load_plain<wire::MapHeader>(map.at(map.header_offset));
   report.expect(header.magic == wire::kMapMagic && header.format == wire::kMapFormat,
@@ -71,7 +72,7 @@ void audit_lids(const MapCore& map, const memory::Reclaimer::Waiting& waiting,
   audit_owner(map, buffers.front().first, "the page table's directory", report);
   for (std::size_t page = 1; page < buffers.size(); ++page) {  // pages follow the directory
     const std::uint64_t offset = buffers[page].first;
-    if (buffers[page].second == buffers.front().second) {  // the mapping feed, behind all pages
+    if (buffers[page].second == buffers.front().second) {  // the mapping feed follows the pages
       audit_owner(map, offset, "the mapping feed", report);
       continue;
     }
@@ -97,7 +98,7 @@ void audit_waiting(const MapCore& map, const memory::Reclaimer::Waiting& waiting
     report.expect(one.version <= map.clock.taken(), "a buffer waits for a version not taken yet");
     const auto header = base::load_plain<wire::BufferHeader>(map.at(one.offset));
     report.expect(header.map_id == map.id, "a waiting buffer belongs to map ", header.map_id);
-    // Values are found through their items alone and stay live until they are free.
+    // Values are found through their items only, and stay live until they are free.
     const std::uint64_t ended = std::max<std::uint64_t>(one.version, 1);
     report.expect(header.superseded == ended || (header.superseded == wire::kLive && one.id == 0),
                   "a waiting buffer was not superseded by the version that retired it");
@@ -123,7 +124,7 @@ void audit_pool(const StoreCore& store, std::span<const BufferUse> buffers, Repo
   used[store::ClockGroups::kClass] += store.groups->buffers().size();
   for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
     const memory::BufferKind kind = memory::kind_of(cls);
-    if (kind >= memory::BufferKind::relation) continue;  // no part of any ordered map
+    if (kind >= memory::BufferKind::relation) continue;  // belongs to no ordered map
     const memory::ClassStats stats = store.pool.stats(cls);
     const std::uint64_t bytes = memory::class_bytes(cls);
     report.expect(stats.in_use + stats.free == stats.taken, "of ", stats.taken, " buffers of ",

@@ -9,7 +9,7 @@
 namespace espalier::tree {
 namespace {
 
-// After a collection that freed nothing another may, once others have gone on.
+// After a collection that freed nothing, another may succeed once other threads have advanced.
 constexpr int kAttempts = 3;
 
 // Throws std::bad_alloc with nothing changed.
@@ -22,7 +22,7 @@ Result<BatchApplied> prepare_and_apply(ThreadContext& context, MapCore& map,
     return std::unexpected(done.error());
   }
   BatchOutcome outcome;
-  bool expire = true;  // whether snapshots held some before room was made
+  bool expire = true;  // whether snapshots held memory before reclaiming
   for (int attempt = 0; attempt < kAttempts || (expire && attempt < kExpiringAttempts); ++attempt) {
     context.slot.enter();
     outcome = write_batch(context, map, prepared.writes(), prepared.conditions());
@@ -45,7 +45,7 @@ Result<BatchApplied> prepare_and_apply(ThreadContext& context, MapCore& map,
     while (merged) {
       context.slot.enter();
       merged = merge_thin_leaf(context, map, *key);
-      context.slot.exit();  // each time, so that what was merged away can be freed meanwhile
+      context.slot.exit();  // each time, so that merged leaves can be freed meanwhile
     }
   }
   applied.version = outcome.version;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches as they come from a caller or from a wire: any order, keys twice, values of any size.
+// Batches as callers and requests pass them: in any order, with duplicate keys and values of any
+// size.
 //
-// Here they become what the tree takes (structure.hpp): sorted, each key once, large values stored.
-// Nothing here waits for a release: who calls has other answers to give meanwhile.
+// Converts them to the form that the tree needs (structure.hpp): sorted, each key once, large
+// values stored. Nothing here waits for a release: the caller may have other answers to give
+// meanwhile.
 //
 // Thread: that of the worker.
 #pragma once
@@ -30,9 +32,9 @@ inline constexpr std::size_t kBatchChecksMax = 65536;
 
 struct BatchWrite {
   std::string_view key;
-  std::string_view value;  // without meaning where it erases
+  std::string_view value;  // ignored by an erase
   bool erase = false;
-  /// The value, where it was copied before: the batch takes it.
+  /// The value, if it was staged before: the batch takes it over.
   memory::StagedBytes* staged = nullptr;
 };
 
@@ -41,24 +43,26 @@ struct BatchCheck {
   Condition condition{};
 };
 
-/// What a batch did, to be told when `wait_for` is released (rule 6).
+/// The result of a batch, to be reported once `wait_for` is released (rule 6).
 struct BatchApplied {
-  std::uint64_t version = 0;   // under which all was written
-  std::uint64_t wait_for = 0;  // also of what made a check fail
-  bool existed = false;        // whether at least one of the keys that it writes existed
-  /// Which check failed, the first in their order; then nothing was written.
+  std::uint64_t version = 0;   // of all writes
+  std::uint64_t wait_for = 0;  // covers also the state that made a check fail
+  bool existed = false;        // whether at least one of its written keys existed
+  /// The first check that failed, in their order; then nothing was written.
   std::optional<std::uint32_t> failed_check;
 };
 
-/// Writes all under one version if all checks hold, or nothing. Later writes of a key win over
-/// earlier ones, wherever its checks stand among them. Collects if memory has run out, and else
-/// leaves that to the caller. What the views point to is read only during the call.
+/// Writes all under one version if all checks hold, or nothing. Of several writes of a key the last
+/// wins, regardless of checks between them. If memory runs out it collects; otherwise collecting is
+/// up to the caller. Views are read only during the call.
 ///
-/// Cost: a descent for each write and check, and the map's structure lock. Leaves that erases have
-/// left nearly empty are then merged, each with another take of that lock and a version of its own.
+/// Cost: a descent for each write and check, and the map's structure lock. Leaves that erases left
+/// nearly empty are then merged, each under the lock again and with a version of its own.
 /// Errors: invalid_argument (no writes, or too many writes or checks), key_too_long,
-/// value_too_long, out_of_memory, those of the map's sink. None of them has anything to wait for.
-/// Requires: the worker exposes no epoch. An engine with walks in flight does: take another worker.
+/// value_too_long, out_of_memory, those of the map's sink. After an error there is nothing to wait
+/// for.
+/// Requires: the worker exposes no epoch. An executor with walks in flight does: use another
+/// worker.
 Result<BatchApplied> apply_batch(ThreadContext& context, MapCore& map,
                                  std::span<const BatchWrite> writes,
                                  std::span<const BatchCheck> checks) noexcept;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What map_calls_test.cpp, the models and the tests of faults do not see through Map::write: the
-// outcome itself, before anybody waits.
+// What map_calls_test.cpp, the models and the fault tests do not see through Map::write: the
+// outcome itself, before any wait.
 #include "kinds/map/write/batch.hpp"
 
 #include <gtest/gtest.h>

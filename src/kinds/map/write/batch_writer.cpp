@@ -77,8 +77,8 @@ void BatchWriter::find_shares() {
   }
 }
 
-// Of erases alone each leaf is rebuilt as one, if at all: what a leaf's sorted block and log hold
-// fits a sorted block, where an item takes less than in a log.
+// In a batch of erases each leaf is rebuilt as at most one: the content of a leaf's sorted block
+// and log fits one sorted block, since an item takes less there than in a log.
 std::uint32_t BatchWriter::nodes_needed() const {
   if (erases_) return static_cast<std::uint32_t>(shares_.size());
   std::uint64_t leaves = 0;
@@ -88,7 +88,7 @@ std::uint32_t BatchWriter::nodes_needed() const {
   return static_cast<std::uint32_t>(2 * leaves + 4 * (tree_height(map_) + 2));
 }
 
-// In ascending order; whoever locks several leaves holds the structure lock.
+// In ascending order; every thread that locks several leaves holds the structure lock.
 void BatchWriter::lock() {
   locked_.reserve(shares_.size() + conditions_.size());
   for (LeafShare& share : shares_) {
@@ -121,7 +121,7 @@ bool BatchWriter::check(BatchOutcome& outcome) const {
   return true;
 }
 
-// All that may fail. The logs are not touched: what lies there unpublished must be blank.
+// All that may fail. Leaves the logs alone: unpublished log bytes must be blank.
 void BatchWriter::prepare() {
   entries_.reserve(writes_.size());
   appended_.reserve(shares_.size());
@@ -145,7 +145,7 @@ NewestState BatchWriter::newest(const SearchKey& key) const {
   return newest_state(map_, leaf, key);
 }
 
-// At what each write replaces.
+// Looks up the state that each write replaces.
 void BatchWriter::look() {
   replaced_.reserve(writes_.size());
   for (const LeafShare& share : shares_) {
@@ -175,7 +175,7 @@ void BatchWriter::append(const LeafShare& share) noexcept {
     appended.units += log_bytes(intent) / wire::kLogUnitBytes;
   }
   appended_.push_back(appended);
-  // As empties_leaf() has it: for no further write may come.
+  // As in empties_leaf(): no later write may merge the leaf.
   if (erased && node.lid() != map_.root && node.items() <= appended.entries) {
     thin_.push_back(writes_[share.first].key);
   }
@@ -233,7 +233,7 @@ void BatchWriter::publish(std::uint64_t version) noexcept {
     publish_entry(entry, version);
     reached(Moment::half_published);
   }
-  change_.commit(version);  // unlocks the leaves that it replaced
+  change_.commit(version);  // unlocks the replaced leaves
   unlock_written();
 }
 

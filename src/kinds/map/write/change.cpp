@@ -31,7 +31,7 @@ std::byte* find_leaf(const MapCore& map, const SearchKey& key, Path& path) {
         path.push_back({at, step.child});
         ref = map.ref(step.lid);
         break;
-      // A leaf that was merged meanwhile names its successor, which is the same child.
+      // A leaf whose log was merged meanwhile names its successor, which is the same child.
       default: ref = step.ref; break;
     }
   }
@@ -44,7 +44,7 @@ Change::~Change() {
       set_link(links_[i].at, links_[i].field, links_[i].before);
     }
     for (const NewNode& node : built_) {
-      stock_.push_back(node.node);  // from where it came, so there is room
+      stock_.push_back(node.node);  // it came from there, so there is room
       if (node.fresh_lid) map_->table.release(node.lid);
     }
   }
@@ -104,7 +104,7 @@ bool overlaps(const NodeView& node, std::string_view low, std::string_view high)
   return !before && !behind;
 }
 
-// What two leaves have between them if the second begins with record `at`.
+// The separator of two leaves if the second begins with record `at`.
 std::string_view separator_before(std::span<const Record> records, std::size_t at) {
   return shortest_separator(records[at - 1].key_view(), records[at].key_view());
 }
@@ -128,7 +128,7 @@ bool Change::two_predecessors_at_most(std::span<std::byte* const> olds,
   return true;
 }
 
-// Who answers for [low, high) at versions before this change: one or two of the old nodes.
+// Names the predecessors of [low, high): the one or two old nodes that answer at earlier versions.
 NodeFrame Change::frame_for(std::span<std::byte* const> olds, std::string_view low,
                             std::string_view high) const {
   NodeFrame frame;
@@ -153,7 +153,8 @@ NodeFrame Change::frame_for(std::span<std::byte* const> olds, std::string_view l
 }
 
 void Change::link_neighbours(std::span<std::byte* const> olds, std::span<const wire::Lid> lids) {
-  // Neighbours are hints: if one is rebuilt just now, the store is lost, and a scan walks again.
+  // Neighbours are hints: if one is rebuilt concurrently, the store is lost, and a scan walks
+  // again.
   const wire::Lid left = view(olds.front()).left();
   const wire::Lid right = view(olds.back()).right();
   const auto set = [&](wire::Lid at, std::size_t field, wire::Lid before, wire::Lid to) {
@@ -242,7 +243,7 @@ std::vector<Child> Change::build_layer(std::uint32_t level, std::span<const Chil
   }
 }
 
-// The same LID with other children.
+// Replaces the children of a node, which keeps its LID.
 void Change::rebuild(std::byte* node, std::span<const Child> children) {
   expect(1, 1);
   const NodeView old = view(node);
@@ -274,7 +275,7 @@ void Change::grow_root(std::byte* root, std::span<const Child> children) {
   if (!leaf) dead_.push_back({root, 0});
 }
 
-// The root's only child, which this change built, takes the root's place.
+// The root's only child, which this change built, replaces the root.
 void Change::collapse_root(std::byte* root, const Child& child) {
   const auto found = std::find_if(built_.begin(), built_.end(),
                                   [&](const NewNode& node) { return node.lid == child.lid; });
@@ -291,7 +292,7 @@ void Change::collapse_root(std::byte* root, const Child& child) {
   dead_.push_back({root, 0});
 }
 
-// Joins a parent that has become too empty with a neighbour of its level. False: it has none.
+// Merges a parent that has become too empty with a neighbour of its level. False: it has none.
 bool Change::merge_with_neighbour(Parent& parent, std::vector<Splice>& above) {
   if (parent.path.empty()) return false;
   const PathStep step = parent.path.back();
@@ -348,8 +349,8 @@ void Change::splice(std::vector<Splice> splices) {
     return;
   }
   while (!splices.empty()) {
-    // Splices of one parent are adjacent, for they ascend by key. Applied from the last to the
-    // first, each finds the indices that it was made for.
+    // Splices of one parent are adjacent, since they ascend by key. They are applied from last to
+    // first, so that the indices of each stay valid.
     std::vector<Parent> parents;
     for (std::size_t i = splices.size(); i-- > 0;) {
       Splice& one = splices[i];
@@ -400,7 +401,8 @@ void Change::prepare_commit(std::size_t values) {
 
 void Change::commit(std::uint64_t version) noexcept {
   for (const NewNode& node : built_) go_live(node.node, version);
-  // First what nobody can reach yet; then the LIDs that live on, each of which swaps a subtree in.
+  // First the nodes that no reader can reach yet; then the kept LIDs, each of which swaps a subtree
+  // in.
   for (const bool fresh : {true, false}) {
     for (const NewNode& node : built_) {
       if (node.fresh_lid == fresh) map_->table.set(node.lid, map_->ref_of(node.node), version);
@@ -479,7 +481,7 @@ std::vector<std::size_t> cut_full(std::span<const Record> records, const Geometr
     const std::string_view part_high = last ? high : separator_before(records, i + 1);
     bytes += placed_bytes(records[i], g);
     if (bytes <= leaf_room(g, part_low, part_high)) continue;
-    ESPALIER_ASSERT(i > cuts.back());  // each record alone fits
+    ESPALIER_ASSERT(i > cuts.back());  // a single record always fits
     cuts.push_back(i);
     part_low = separator_before(records, i);
     bytes = placed_bytes(records[i], g);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A change of structure while it is prepared: the nodes it builds, those it replaces, and the
-// page-table writes that make it take effect.
+// A change of structure during its preparation: the nodes it builds, those it replaces, and the
+// page-table writes that make it effective.
 //
-// Until `commit` nothing is visible; if a Change is destroyed before, its buffers and LIDs go back.
-// What prepares it throws std::bad_alloc where the process has no memory for its lists; the caller
-// then lets go of its locks, and the Change of all that it took.
+// Until `commit` nothing is visible; a Change destroyed before that returns its buffers and LIDs.
+// Preparation throws std::bad_alloc if the process has no memory for its lists; the caller then
+// releases its locks, and the Change all that it took.
 #pragma once
 
 #include <span>
@@ -16,15 +16,15 @@
 
 namespace espalier::tree {
 
-/// The way from the root to a node: interior nodes, and which child was taken.
+/// The path from the root to a node: interior nodes, and the child taken in each.
 struct PathStep {
   std::byte* node = nullptr;
   std::uint32_t index = 0;
 };
 using Path = std::vector<PathStep>;
 
-/// Finds the leaf for a key and the way to it. Requires: the structure lock, or that no other
-/// thread writes the map.
+/// Finds the leaf of a key and the path to it. Requires: the structure lock, or no other thread
+/// writes the map.
 std::byte* find_leaf(const MapCore& map, const SearchKey& key, Path& path);
 
 /// Children of one interior node (the last of `path`) to be replaced by others.
@@ -42,40 +42,39 @@ class Change {
   Change(const Change&) = delete;
   Change& operator=(const Change&) = delete;
 
-  /// Takes what may be needed: call before locking leaves. `lids`: of the nodes, so many may not
-  /// take the place of old ones. An erase may take what was put by for erases.
+  /// Reserves what may be needed; call before locking leaves. `lids`: the number of nodes that may
+  /// need a new LID. An erase may use the buffers reserved for erases.
   /// Errors: out_of_memory.
   Result<void> reserve(std::uint32_t nodes, std::uint32_t lids, bool erase);
 
-  /// Whether each leaf that replace_leaves would build answers for keys of two old leaves at most:
-  /// a node can name no more predecessors (rule 8). So it always is with one or two old leaves.
+  /// Whether each leaf that replace_leaves() would build covers keys of at most two old leaves,
+  /// since a node names at most two predecessors (rule 8). Always true for one or two old leaves.
   static bool two_predecessors_at_most(std::span<std::byte* const> olds,
                                        std::span<const Record> records,
                                        std::span<const std::size_t> cuts, const Geometry& g);
-  /// Builds leaves for `records` (cut at `cuts`: indices at which a new leaf begins, the first
-  /// being 0) in place of the leaves `olds`, adjacent and ascending. Returns the children for a
-  /// splice; if one leaf replaces one, it keeps its LID and there is nothing to splice (empty
-  /// result).
+  /// Builds leaves for `records` in place of the adjacent, ascending leaves `olds`. `cuts`: the
+  /// index at which each new leaf begins, the first being 0. Returns the children for a splice; if
+  /// one leaf replaces one, it keeps its LID and the result is empty: there is nothing to splice.
   /// Requires: two_predecessors_at_most.
   std::vector<Child> replace_leaves(std::span<std::byte* const> olds,
                                     std::span<const Record> records,
                                     std::span<const std::size_t> cuts);
 
-  /// Carries splices up the tree until every changed subtree hangs on an unchanged LID.
+  /// Propagates splices up the tree until every changed subtree hangs on an unchanged LID.
   void splice(std::vector<Splice> splices);
 
-  /// All is built. Sees to it that what follows needs no memory: to hand to the reclaimer what was
-  /// replaced, and `values` besides.
+  /// Call when all is built. Reserves memory for retiring the replaced nodes, and `values` besides,
+  /// so that the following steps cannot fail.
   void prepare_commit(std::size_t values);
 
-  /// Gives back what was taken and not needed. Call before the structure lock goes: an erase takes
-  /// several times what it needs of the spares, and the next one would find too few.
+  /// Returns unused reservations. Call before the structure lock is released: an erase reserves
+  /// several times the spares that it needs, and the next one would find too few.
   void give_back() noexcept;
 
-  /// Makes everything take effect under `version`. Cannot fail. Requires: prepare_commit.
+  /// Makes the change effective under `version`. Cannot fail. Requires: prepare_commit().
   void commit(std::uint64_t version) noexcept;
 
-  /// Hands what was replaced to the reclaimer. Call after the version is done.
+  /// Retires what was replaced. Call after the version is done.
   void retire(std::uint64_t version) noexcept;
 
  private:
@@ -87,21 +86,21 @@ class Change {
   };
   struct DeadNode {
     std::byte* node;
-    wire::Lid lid;  // 0: the LID lives on
+    wire::Lid lid;  // 0: keeps an old node's LID
   };
   struct Parent {
     std::byte* node;
     Path path;  // to the parent's own parent
     std::vector<Child> children;
   };
-  /// A neighbour's word that names another node than before.
+  /// A neighbour reference that was changed.
   struct Link {
     wire::Lid at;
     std::size_t field;
     wire::Lid before;
   };
 
-  /// Room for so many nodes more, so that to add them allocates nothing.
+  /// Reserves room for more nodes, so that adding them does not allocate.
   void expect(std::size_t built, std::size_t dead);
   std::byte* take_buffer();
   [[nodiscard]] NodeFrame frame_for(std::span<std::byte* const> olds, std::string_view low,
@@ -125,23 +124,24 @@ class Change {
   std::vector<NewNode> built_;
   std::vector<DeadNode> dead_;
   std::vector<Link> links_;
-  std::vector<memory::Retired> retired_;  // room for it
-  std::size_t retired_taken_ = 0;         // of the context's stock
+  std::vector<memory::Retired> retired_;  // reserved
+  std::size_t retired_taken_ = 0;         // taken from the context's reserve
   bool committed_ = false;
 };
 
-/// Where to cut records into `parts` leaves of about equal bytes.
+/// Cuts records into `parts` leaves of about equal bytes.
 std::vector<std::size_t> cut_evenly(std::span<const Record> records, const Geometry& g,
                                     std::size_t parts);
-/// The fewest even parts of which each fits a leaf between these outer fences.
+/// The fewest even parts, at least `parts_min`, of which each fits a leaf between these outer
+/// fences.
 std::vector<std::size_t> cut_to_fit(std::span<const Record> records, const Geometry& g,
                                     std::size_t parts_min, std::string_view low,
                                     std::string_view high);
-/// Leaves as full as they can be between these outer fences, but for the last one: of keys that
-/// only ever arrive behind the others.
+/// Cuts for leaves as full as possible between these outer fences, except the last: for keys that
+/// only ever arrive in ascending order.
 std::vector<std::size_t> cut_full(std::span<const Record> records, const Geometry& g,
                                   std::string_view low, std::string_view high);
-/// Whether each of the leaves that these cuts make fits.
+/// Whether each leaf made by these cuts fits.
 bool cuts_fit(std::span<const Record> records, const Geometry& g, std::span<const std::size_t> cuts,
               std::string_view low, std::string_view high);
 

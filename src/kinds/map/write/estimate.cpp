@@ -10,19 +10,19 @@
 namespace espalier::tree {
 namespace {
 
-// Far more than a tree is high.
+// Far more than the height of any tree.
 constexpr std::uint32_t kNodesMax = 64;
 
 }  // namespace
 
 double estimate_rank(const MapCore& map, const SearchKey& key) {
-  double below = 0;  // share of the map's items that lies left of the way down
+  double below = 0;  // share of the map's items left of the path
   double share = 1;  // of the current subtree
   Cursor cursor;
   cursor.read_version = kNewest;
   cursor.key = key;
   wire::Ref ref = map.root_ref();
-  // Where it changes meanwhile, what is known so far is a guess as good.
+  // If the tree changes meanwhile, the estimate so far is as good.
   for (std::uint32_t nodes = 0; ref && nodes < kNodesMax; ++nodes) {
     const NodeView node = map.view(ref);
     const Step step = next_step(map, cursor, node, NodeHead::read(node.bytes()), ref);

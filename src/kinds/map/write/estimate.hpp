@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Guesses about ranges, from two descents.
+// Estimates of range sizes, from two descents.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@ namespace espalier::tree {
 class MapCore;
 struct ThreadContext;
 
-/// About how many items lie in [low, high); empty bounds are none. Cost: two descents.
-/// Requires: nothing else uses the worker's epoch meanwhile.
+/// Estimates how many items lie in [low, high); empty bounds are none. Cost: two descents.
+/// Requires: no other use of the worker's epoch meanwhile.
 /// Errors: key_too_long (detail: the longest).
 Result<std::uint64_t> estimate_range(ThreadContext& context, const MapCore& map,
                                      std::string_view low, std::string_view high);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often leaves are read, roughly: one answer of 64 is counted, by the LID of its leaf, and what
-// was counted is halved each half second. Who fills the tables of switches asks for it. What
-// clients from elsewhere count comes from them, and may be anything: it decides which nodes are in
-// tables, and nothing else.
+// Approximate read counts per leaf, for sessions that fill the tables of switches: counts one of 64
+// answers, by the LID of its leaf, and halves the counts every half second. Counts from remote
+// clients are untrusted: they decide which nodes are in tables, and nothing else.
 //
 // Thread: any.
 #pragma once
@@ -21,20 +20,20 @@ namespace espalier::tree {
 class LeafHeat {
  public:
   static constexpr std::uint64_t kHalveNs = 500'000'000;
-  /// Leaves that it knows at most; beyond them others are forgotten sooner.
+  /// Limit on counted leaves; beyond it counts are halved sooner.
   static constexpr std::size_t kLeavesMax = std::size_t{1} << 16;
 
   struct Count {
     wire::Lid lid = 0;
-    std::uint32_t answers = 0;  // that were counted
+    std::uint32_t answers = 0;  // counted answers
     friend bool operator==(const Count&, const Count&) = default;
   };
 
-  /// Counts an answer of each of these leaves; without memory, of some.
+  /// Counts an answer of each of these leaves; of some only, if out of memory.
   void add(std::span<const wire::Lid> leaves, std::uint64_t now_ns) noexcept;
-  /// The most read ones, at most so many. Cost: sorts all.
+  /// The most read leaves, at most `count`. Cost: a partial sort of all counts.
   [[nodiscard]] std::vector<Count> most_read(std::size_t count, std::uint64_t now_ns);
-  /// Halves so often from now on. For tests, which a busy machine may give few answers in a time.
+  /// Sets the interval of halving. For tests, where a busy machine gives few answers per interval.
   void halve_each(std::uint64_t ns);
 
  private:

@@ -32,7 +32,7 @@ TEST(LeafHeat, WhatWasCountedIsHalvedEachHalfSecond) {
             (std::vector<LeafHeat::Count>{{8, 2}}));
 }
 
-// Whoever names leaves that there are not costs no more memory than this.
+// A client that reports nonexistent leaves costs no more memory than this.
 TEST(LeafHeat, MemoryIsBounded) {
   LeafHeat heat;
   std::vector<wire::Lid> many;

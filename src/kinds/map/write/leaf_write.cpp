@@ -19,9 +19,9 @@ std::atomic_ref<std::uint64_t> lock_of(std::byte* leaf) {
   return base::shared<std::uint64_t>(leaf + offsetof(wire::NodeHeader, lock));
 }
 
-// Where a new entry goes in the key order of the log: behind so many that are smaller; and whether
-// the next one there has its key. Their places in the sorted block decide for all
-// but those that have the same place, so few keys are compared.
+// Where a new entry goes in the key order of the log: the number of smaller entries, and whether
+// the next one has its key. Places in the sorted block decide except between entries with the same
+// place, so few keys are compared.
 struct LogOrder {
   std::uint32_t hint = 0;
   bool same_key_next = false;
@@ -29,7 +29,7 @@ struct LogOrder {
 
 LogOrder order_of(const NodeView& leaf, const SearchKey& key, std::uint32_t entries,
                   std::uint16_t place) {
-  // All at once, in vectors: what is not written yet is above every place.
+  // Compares all places by vector instructions: unwritten ones are above every place.
   const Geometry& g = leaf.geometry();
   std::uint16_t places[wire::kLogSlotsMax];
   std::memset(places, 0xFF, sizeof places);
@@ -40,7 +40,7 @@ LogOrder order_of(const NodeView& leaf, const SearchKey& key, std::uint32_t entr
     below = static_cast<std::uint16_t>(below + (other < place ? 1 : 0));
     tied = static_cast<std::uint16_t>(tied + (other == place ? 1 : 0));
   }
-  // Keys that ascend: the newest entry is the last one in order, and this one belongs behind it.
+  // Ascending keys: the newest entry is the last one in order, and this one goes behind it.
   if (tied > 1 && places[entries - 1] == place) {
     const LogItem last = leaf.log_item(entries - 1, wire::kLive);
     if (last.order_hint == entries - 1 && compare_keys(last.key, key.view()) < 0) {
@@ -59,7 +59,7 @@ LogOrder order_of(const NodeView& leaf, const SearchKey& key, std::uint32_t entr
   return order;
 }
 
-// Makes an entry visible whose value is not there yet (Bug::version_before_payload).
+// Makes an entry visible before its value is written (Bug::version_before_payload).
 void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, std::uint16_t slot,
                        std::byte* at) {
   base::store_shared<std::uint16_t>(leaf + g.slots_begin + 2 * index, slot);
@@ -68,15 +68,15 @@ void publish_too_early(std::byte* leaf, const Geometry& g, std::uint32_t index, 
   lock_of(leaf).store(lock_of(leaf).load() + kOneEntry);
 }
 
-// The record of a write to a map that has no sink. Writing is compiled for it, too, so that where
-// there are no records nothing asks for them but the branch that chooses.
+// The record of a write to a map without a sink. Write functions are instantiated for it too, so
+// that without records only the branch that selects them remains.
 struct NoRedo {
   static constexpr void hand_over(std::uint64_t, RedoMoment) {}
   [[nodiscard]] static constexpr std::uint64_t sequence() { return 0; }
 };
 
-// Merges the log and the write into a new sorted block, in place of the locked leaf.
-// Returns false (and leaves the leaf locked) if the structure must change.
+// Merges the log and the write into a new sorted block that replaces the locked leaf.
+// Returns false, with the leaf still locked, if the structure must change.
 template <class Redo>
 bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const WriteIntent& intent,
                const NewestState& state, Redo& redo, WriteOutcome& outcome) {
@@ -87,7 +87,7 @@ bool merge_log(ThreadContext& context, MapCore& map, std::byte* leaf, const Writ
   const std::string_view high = old.high_fence();
   const bool alone = old.lid() == map.root;
   if (bytes > rebuild_limit(map.geometry, low, high, intent)) return false;
-  // One that grows will not stay so empty: the leaf that ascending keys fill begins with one item.
+  // A growing leaf will fill up: the leaf of ascending keys begins with one item.
   const bool grows = bytes > old.sorted_end() - map.geometry.sorted_begin;
   if (!alone && !grows && bytes < merge_threshold(map.geometry)) return false;
 
@@ -134,11 +134,11 @@ void append_and_unlock(MapCore& map, std::byte* leaf, const WriteIntent& intent,
   outcome.version = outcome.wait_for = version;
 }
 
-// Before the leaf is locked. False: nothing can be handed to the reclaimer.
+// Before the leaf is locked. False: no memory to retire anything.
 bool make_ready(ThreadContext& context, MapCore& map) {
   if (!context.retired.reserve(2)) return false;  // for a leaf, and for a value
   if (context.cache.reserved(map.node_class) == 0) {
-    // Not yet a failure: the log may have room.
+    // Not a failure yet: the log may have room.
     if (!context.cache.reserve(map.node_class, 1)) map.store.reclaimer.collect(context.cache);
   }
   return true;
@@ -175,7 +175,7 @@ std::uint64_t newest_version(const NodeView& leaf) {
 NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key,
                          const LeafProbe* known) {
   NewestState state;
-  if (known != nullptr) {  // the sorted block is as it was, but not the log
+  if (known != nullptr) {  // the sorted block is unchanged, the log may not be
     state.probe = *known;
     state.probe.log_matches =
         leaf.matching_slots(map.kit, leaf.log_entries(leaf.lock_word()), key.tag());
@@ -222,14 +222,14 @@ bool holds(const MapCore& map, const NewestState& state, const Condition& condit
 
 namespace {
 
-// Returns false if what is there is no number.
+// Returns false if the existing value is not a number.
 bool add_to(const NewestState& state, Addition& addition) {
   std::uint64_t number = 0;
   if (state.existed) {
     if (state.out_of_line || state.value.size() != sizeof number) return false;
     std::memcpy(&number, state.value.data(), sizeof number);
   }
-  addition.sum = number + addition.amount;  // wraps round, as counters do
+  addition.sum = number + addition.amount;  // wraps around, as counters do
   return true;
 }
 
@@ -329,14 +329,14 @@ bool empties_leaf(const MapCore& map, const NodeView& leaf, const WriteIntent& i
 void supersede(std::byte* node, std::uint64_t version, wire::Ref successor) {
   base::store_shared<std::uint64_t>(node + offsetof(wire::NodeHeader, successor_ref),
                                     successor.bits);
-  // With versions off there is no version to name; anything but live and 0 will do.
+  // With versions off there is no version to name; any value but kLive and 0 will do.
   base::store_shared<std::uint64_t>(node + offsetof(wire::NodeHeader, superseded),
                                     version == 0 ? 1 : version, std::memory_order_release);
 }
 
 namespace {
 
-// What is left of a write that is published. `replaced`: its leaf, if the log was merged.
+// Completes a published write. `replaced`: its leaf, if the log was merged.
 template <class Redo>
 void release(Redo& redo, ThreadContext& context, MapCore& map, const WriteIntent& intent,
              const NewestState& state, std::byte* replaced, std::uint64_t version) {
@@ -397,7 +397,7 @@ WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::b
   } else if (context.cache.reserved(map.node_class) == 0 &&
              !context.cache.reserve(map.node_class, 1)) {
     leave();
-    // An erase finds buffers that were put by, where the structure is changed.
+    // An erase finds reserved buffers where it changes the structure.
     outcome.applied = false;
     outcome.status =
         intent.may_take_spares() ? WriteStatus::restructure : WriteStatus::out_of_memory;
@@ -414,7 +414,7 @@ WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::b
   return outcome;
 }
 
-// A write that finds the leaf locked is tried again before long: its record would be made in vain.
+// A write that finds the leaf locked is retried soon: its record would be wasted.
 WriteOutcome write_recorded(ThreadContext& context, MapCore& map, std::byte* leaf,
                             const WriteIntent& intent, const LeafProbe* known) {
   WriteOutcome outcome;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing to one leaf: looking at the newest state under the leaf's lock, appending to its log, or
-// merging the log into a new sorted block [Honeycomb §3.4, §3.5].
+// Writes to one leaf: reads the newest state under the leaf's lock, and appends to its log or
+// merges the log into a new sorted block [Honeycomb §3.4, §3.5].
 //
-// What would change the tree's structure (a leaf that is too full or too empty) is not done here;
-// the caller goes to structure.hpp.
+// Changes of the tree's structure (a leaf that is too full or too empty) are left to the caller, by
+// structure.hpp.
 #pragma once
 
 #include <cstdint>
@@ -19,40 +19,40 @@
 
 namespace espalier::tree {
 
-/// One write of one key, with everything that may fail or take time already done.
+/// One write of one key, prepared so that the rest neither fails nor takes long.
 struct WriteIntent {
   Op op = Op::put;  // put, insert, update, erase
   const SearchKey* key = nullptr;
   std::string_view value;  // inline bytes, or the bytes of a ValueRef
   bool out_of_line = false;
   Condition condition{};
-  Addition* addition = nullptr;  // of a put: makes its value, 8 bytes, when the write is decided
-  /// A put that must not fail, of what a store of this size had: it may take what is put by for
-  /// erases, too.
+  Addition* addition = nullptr;  // of a put: computes its value, 8 bytes, under the leaf's lock
+  /// A put that must not fail, of content that a store of this size had: it may also use the memory
+  /// reserved for erases.
   bool takes_spares = false;
 
   [[nodiscard]] bool may_take_spares() const { return takes_spares || op == Op::erase; }
 };
 
 enum class WriteStatus : std::uint8_t {
-  done,              ///< see the outcome: applied or not
-  busy,              ///< somebody else holds the leaf: try again
+  done,              ///< decided: `applied` in the outcome says how
+  busy,              ///< another writer holds the leaf: try again
   moved,             ///< this is no longer the key's leaf: walk again
   restructure,       ///< the leaf must be split or merged
-  condition_failed,  ///< nothing was changed
-  out_of_memory,     ///< nothing was changed
-  refused,           ///< as the outcome's refusal says: nothing was changed
+  condition_failed,  ///< nothing changed
+  out_of_memory,     ///< nothing changed
+  refused,           ///< nothing changed, for the outcome's `refusal`
 };
 
 struct WriteOutcome {
   WriteStatus status = WriteStatus::busy;
   bool applied = false;
   bool existed = false;
-  Code refusal = Code::invalid;      // if refused: what the map's sink says for want of room for
-                                     // its record, or invalid_argument of an addition
-  std::uint32_t refused_detail = 0;  // of that
-  std::uint64_t version = 0;         // under which it was written
-  std::uint64_t wait_for = 0;        // the answer may be given when this is released (rule 6)
+  Code refusal = Code::invalid;      // if refused: the error of the map's sink without room for
+                                     // the record, or invalid_argument of an addition
+  std::uint32_t refused_detail = 0;  // detail of `refusal`
+  std::uint64_t version = 0;         // of the write
+  std::uint64_t wait_for = 0;        // answer once this is released (rule 6)
 };
 
 /// The newest state of a key in a locked leaf.
@@ -62,40 +62,39 @@ struct NewestState {
   bool existed = false;
   bool out_of_line = false;
   std::string_view value;     // inline bytes, or the bytes of a ValueRef
-  std::uint64_t version = 0;  // of the item; without one, of the erase mark or 0
+  std::uint64_t version = 0;  // of the item; without one, of the erase mark, or 0
 };
 
-/// Requires: the leaf is locked by the caller.
-/// `known`: where the key is in the sorted block, as probe_leaf() said of the same leaf.
+/// Requires: the caller has locked the leaf.
+/// `known`: the result of probe_leaf() on the same leaf, for the sorted block.
 NewestState newest_state(const MapCore& map, const NodeView& leaf, const SearchKey& key,
                          const LeafProbe* known = nullptr);
 
-/// Whether the condition holds.
 bool holds(const MapCore& map, const NewestState& state, const Condition& condition);
 
-/// Whether a write of this kind takes effect on a key that exists or not.
+/// Whether a write of this kind has an effect on a key that exists, or does not.
 [[nodiscard]] constexpr bool takes_effect(Op op, bool existed) {
   return op == Op::put || (op == Op::insert ? !existed : existed);
 }
 
-/// Decides by the newest state of its key whether a write takes effect, and makes the value of one
-/// that adds. Nothing in the map is changed. The outcome's status: done, condition_failed, refused.
-/// Requires: the leaf is locked by the caller.
+/// Decides by the newest state of its key whether a write takes effect, and computes the value of
+/// an addition. Changes nothing in the map. The outcome's status: done, condition_failed, refused.
+/// Requires: the caller has locked the leaf.
 WriteOutcome decide(const MapCore& map, const NewestState& state, const WriteIntent& intent);
 
 /// The newest version in the leaf, released or not.
 std::uint64_t newest_version(const NodeView& leaf);
 
-/// Locks a leaf; false if it is locked or changed meanwhile.
+/// Locks a leaf; false if it is locked or changes concurrently.
 bool try_lock(std::byte* leaf);
-/// Locks a leaf, waiting for writers of it (which never wait while they hold it).
+/// Locks a leaf, waiting for its writers (which never wait while they hold it).
 void lock_leaf(std::byte* leaf);
 /// Unlocks, with this fill of the log.
 void unlock(std::byte* leaf, std::uint32_t entries, std::uint32_t units);
-/// Unlocks a leaf that was not changed.
+/// Unlocks an unchanged leaf.
 void unlock(std::byte* leaf);
 
-/// Bytes of log that a write takes.
+/// Log bytes that a write takes.
 [[nodiscard]] inline std::uint32_t log_bytes(Op op, std::size_t key_bytes,
                                              std::size_t value_bytes) {
   const std::size_t bytes =
@@ -105,62 +104,62 @@ void unlock(std::byte* leaf);
 [[nodiscard]] inline std::uint32_t log_bytes(const WriteIntent& intent) {
   return log_bytes(intent.op, intent.key->bytes(), intent.value.size());
 }
-/// Whether writes of so many bytes and entries still fit a leaf's log, of which `lock` says what is
-/// used: for sure if the caller holds the lock.
+/// Whether writes of this many bytes and entries fit a leaf's log, with the fill in `lock`;
+/// reliable if the caller holds the lock.
 [[nodiscard]] inline bool log_has_room(const NodeView& leaf, wire::LockWord lock,
                                        std::uint32_t entries, std::uint32_t bytes) {
   const std::uint32_t used = lock.units() * wire::kLogUnitBytes;
-  // The position of an entry must fit 8 bits, and 0xFF stands for none.
+  // An entry's position must fit 8 bits, and 0xFF means none.
   return lock.entries() + entries <= leaf.geometry().log_slots &&
          leaf.log_begin() + used + bytes <= leaf.log_end() &&
          (used + bytes) / wire::kLogUnitBytes <= 0xFF;
 }
-/// The same of a leaf that the caller has locked.
+/// As above, for a leaf that the caller has locked.
 [[nodiscard]] inline bool log_has_room(const NodeView& leaf, std::uint32_t entries,
                                        std::uint32_t bytes) {
   return log_has_room(leaf, leaf.lock_word(), entries, bytes);
 }
 
-/// Writes an entry behind the log's last one, all but its version; returns where the version goes.
-/// The caller publishes it with publish_entry and counts it when it unlocks.
+/// Writes an entry behind the log's last one, except its version; returns the version's address.
+/// The caller publishes it by publish_entry() and counts it when it unlocks.
 std::byte* append_entry(std::byte* leaf, const Geometry& g, const WriteIntent& intent,
                         const NewestState& state, std::uint32_t index, std::uint32_t units);
 void publish_entry(std::byte* version_at, std::uint64_t version);
 
-/// Adds the effect of a write to gathered records.
+/// Applies a write to gathered records.
 void apply_to_records(std::vector<Record>& records, const WriteIntent& intent);
 
-/// Sorted bytes that a leaf may hold and still keep some room for its log.
+/// Limit on a leaf's sorted bytes that leaves some room for its log.
 [[nodiscard]] std::uint32_t merge_limit(const Geometry& g, std::string_view low,
                                         std::string_view high);
-/// Sorted bytes with which a leaf is rebuilt as one by this write. An erase never splits a leaf:
-/// that could need memory where it is to give some back.
+/// Limit on the sorted bytes of a leaf that this write rebuilds as one. An erase never splits a
+/// leaf: a split needs memory, which an erase should give back.
 [[nodiscard]] std::uint32_t rebuild_limit(const Geometry& g, std::string_view low,
                                           std::string_view high, const WriteIntent& intent);
-/// Below so many sorted bytes a leaf should be merged with a neighbour.
+/// Sorted bytes below which a leaf should be merged with a neighbour.
 [[nodiscard]] std::uint32_t merge_threshold(const Geometry& g);
 
-/// Whether this erase may leave nothing in a leaf but marks: then it is time to merge it away, for
-/// no further write may come. Requires: the leaf is locked.
+/// Whether this erase may leave only marks in a leaf: the leaf should then be merged away now,
+/// since no later write may come. Requires: the leaf is locked.
 [[nodiscard]] bool empties_leaf(const MapCore& map, const NodeView& leaf,
                                 const WriteIntent& intent);
 
 /// Marks a node as superseded by `version` and names its successor.
 void supersede(std::byte* node, std::uint64_t version, wire::Ref successor);
 
-/// Does the write in `leaf` if that needs no change of structure. `known`: see newest_state.
-/// Cost of records: a branch where the map has no sink; else the sink's, and a copy of the value.
-/// Once the leaf is locked it asks the heap for nothing.
-/// Requires: the worker's epoch is exposed since before the leaf was found.
+/// Performs the write in `leaf` if that needs no change of structure. `known`: see newest_state().
+/// Cost of records: a branch if the map has no sink; else the sink's, and a copy of the value. Does
+/// not allocate once the leaf is locked.
+/// Requires: the worker exposed its epoch before the leaf was found.
 WriteOutcome write_to_leaf(ThreadContext& context, MapCore& map, std::byte* leaf,
                            const WriteIntent& intent, const LeafProbe* known = nullptr) noexcept;
 
 /// Copies a value into a buffer of its own. Errors: out_of_memory.
 Result<wire::ValueRef> store_value(ThreadContext& context, MapCore& map, std::string_view value);
-/// Takes back a stored value that was not used.
+/// Frees a stored value that was not used.
 void discard_value(ThreadContext& context, MapCore& map, const wire::ValueRef& value);
-/// Retires the out-of-line value (if it is one) that was replaced at `version`. Requires: then an
-/// element in the context's stock.
+/// Retires the out-of-line value, if there is one, that was replaced at `version`.
+/// Requires: if so, an element in the context's reserve.
 void retire_value(ThreadContext& context, MapCore& map, const NewestState& state,
                   std::uint64_t version) noexcept;
 /// The bytes of an out-of-line value; empty if the reference is stale.

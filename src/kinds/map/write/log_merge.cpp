@@ -11,17 +11,17 @@ namespace espalier::tree {
 LogMerge::LogMerge(const NodeView& leaf, const WriteIntent& intent, const NewestState& state)
     : leaf_(leaf), old_end_(leaf.sorted_end()), end_(old_end_), items_(leaf.items()) {
   for (std::uint32_t i = 0; i < leaf.log_entries(leaf.lock_word()); ++i) {
-    base::prefetch_line(leaf.bytes() + leaf.log_place(i));  // what may go, to be looked at soon
+    base::prefetch_line(leaf.bytes() + leaf.log_place(i));  // the item that may go, read soon
   }
   const std::string_view key = intent.key->view();
   const std::uint32_t place = state.position.offset;
   const Record record = make_record(key, intent.value, intent.out_of_line);
   const Record* const placed = intent.op == Op::erase ? nullptr : &record;
-  bool waits = true;  // the intent, for its place among the entries
+  bool waits = true;  // whether the intent is still to be placed among the entries
   for_newest_entries(leaf, [&](const LogItem& item) {
     const int side = waits && item.place >= place
                          ? (item.place > place ? 1 : compare_keys(item.key, key))
-                         : -1;  // of the entry, seen from the intent
+                         : -1;  // of the entry, relative to the intent
     if (side >= 0) {
       add(place, state.position.exact, placed);
       waits = false;
@@ -34,7 +34,7 @@ LogMerge::LogMerge(const NodeView& leaf, const WriteIntent& intent, const Newest
   if (waits) add(place, state.position.exact, placed);
 }
 
-// What a malformed log says is bent to what ascends and lies within the block.
+// Clamps a malformed log to ascending edits within the block.
 void LogMerge::add(std::uint32_t at, bool replaces, const Record* record) {
   const std::uint32_t behind =
       used_ == 0 ? leaf_.geometry().sorted_begin : edits_[used_ - 1].at + edits_[used_ - 1].removed;
@@ -58,7 +58,7 @@ void LogMerge::build(std::byte* buffer, const NodeFrame& frame) const {
   finish_leaf(buffer, leaf_.geometry(), frame, {end_, items_, index_chunks(buffer)});
 }
 
-// Items before it lie where they lay, and begin with the keys that they began with.
+// Offset of the first moved item: earlier items keep their offsets and their first keys.
 std::uint32_t LogMerge::first_moved() const {
   for (const Edit& edit : edits()) {
     if (edit.placed != edit.removed) return edit.at;
@@ -68,10 +68,10 @@ std::uint32_t LogMerge::first_moved() const {
 
 void LogMerge::copy_items(std::byte* buffer) const {
   const std::byte* const old = leaf_.bytes();
-  std::uint32_t from = leaf_.geometry().sorted_begin;  // what lies before it is copied
-  std::uint32_t moved_by = 0;                          // modulo 2^32, as all that follows
+  std::uint32_t from = leaf_.geometry().sorted_begin;  // everything before it is copied
+  std::uint32_t moved_by = 0;                          // modulo 2^32, like the sums below
   for (const Edit& edit : edits()) {
-    if (edit.placed == edit.removed) continue;  // written over what is copied, below
+    if (edit.placed == edit.removed) continue;  // overwritten below, after the copy
     std::memcpy(buffer + (from + moved_by), old + from, edit.at - from);
     from = edit.at + edit.removed;
     moved_by += edit.placed - edit.removed;
@@ -84,7 +84,7 @@ void LogMerge::copy_items(std::byte* buffer) const {
   }
 }
 
-// Fills in where the first item of each chunk begins, and its head. Returns the scale of heads.
+// Fills in each chunk's start and key prefix. Returns the map of the prefixes.
 KeyPrefixMap LogMerge::index_chunks(std::byte* buffer) const {
   const Geometry& g = leaf_.geometry();
   std::byte* const starts = buffer + g.starts_begin;
@@ -96,7 +96,7 @@ KeyPrefixMap LogMerge::index_chunks(std::byte* buffer) const {
     return leaf_.key_prefix_map();
   }
 
-  // From the last chunk on that begins before anything moves, items are looked at one by one.
+  // Items are visited one by one from the last chunk on that begins before the first change.
   std::uint32_t kept = std::min((moved - g.sorted_begin) >> g.chunk_shift, leaf_.chunks());
   std::uint32_t offset = g.sorted_begin;
   while (kept != 0) {
@@ -110,7 +110,7 @@ KeyPrefixMap LogMerge::index_chunks(std::byte* buffer) const {
   std::memcpy(starts, leaf_.bytes() + g.starts_begin, kept);
   std::memset(starts + kept, 0xFF, g.chunks_max - kept);
   const NodeView made(buffer, g);
-  std::uint32_t last = offset;  // item
+  std::uint32_t last = offset;  // offset of the last item
   for (std::uint32_t next = kept; offset < end_; offset = made.sorted_item(offset, end_).end) {
     last = offset;
     const std::uint32_t chunk = (offset - g.sorted_begin) >> g.chunk_shift;
@@ -135,7 +135,7 @@ KeyPrefixMap LogMerge::index_chunks(std::byte* buffer) const {
     std::memcpy(key_prefixes, leaf_.bytes() + g.key_prefixes_begin, std::size_t{2} * kept);
   std::uint16_t head = 0xFFFF;
   for (std::uint32_t chunk = g.chunks_max; chunk-- > (scale_stays ? kept : 0);) {
-    // A chunk in which no item begins has the head of the next one.
+    // A chunk in which no item begins has the key prefix of the next one.
     if (const std::uint32_t begin = made.chunk_start(chunk, end_); begin != 0) {
       head = static_cast<std::uint16_t>(map(word_at(begin)) >> 48);
     }

@@ -67,7 +67,7 @@ Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t
   return map;
 }
 
-// Without spares an erase in a full store might be refused, so there is no map without them.
+// Without spares an erase in a full store could fail, so a map is not created without them.
 Result<void> MapCore::put_spares_by() {
   while (spare_nodes.size() < spares_wanted()) {
     const auto spare = store.pool.allocate_or_reclaim(node_class);
@@ -118,7 +118,7 @@ Result<void> MapCore::make_root() {
   return put_spares_by();
 }
 
-// Others must not come upon it while its nodes go.
+// Other threads must not find it while its nodes are freed.
 void MapCore::begin_freeing() {
   if (std::exchange(freeing_.begun, true)) return;
   store.reclaimer.forget(*this);
@@ -212,7 +212,7 @@ void MapCore::record_to(catalog::RedoSink* sink) {
 }
 
 MapCore::~MapCore() {
-  own_clock_.wait_for_records(nullptr);  // while the header has its words
+  own_clock_.wait_for_records(nullptr);  // while the clock's words in the header exist
   if (header_offset == 0) {
     store.reclaimer.forget(*this);
     return;

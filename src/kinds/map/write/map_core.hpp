@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // The state of one map on its host.
 //
-// MapCore holds no algorithm: walks read through it (walk/walker.hpp), writers change leaves
-// (leaf_write.hpp), the structure changes under its lock (structure.hpp).
+// MapCore has no algorithms: walks read through it (walk/walker.hpp), writers change leaves
+// (leaf_write.hpp), and structure changes hold its lock (structure.hpp).
 //
-// Locks, in the order in which they may be taken:
+// Lock order:
 //   structure lock -> leaf locks in ascending key order -> reclaimer, page table
 //   catalogue -> objects of the store, reclaimer -> spare nodes -> pool
 // No lock is held while a walk waits, and no version is taken before all locks are held (rule 11).
@@ -41,7 +41,7 @@ namespace espalier::tree {
 
 struct StoreCore;
 
-/// A counter that many threads add to.
+/// A counter sharded over threads.
 class ShardedCounter {
  public:
   void add(std::uint32_t shard, std::int64_t amount) {
@@ -61,8 +61,8 @@ class ShardedCounter {
   Shard shards_[kShards];
 };
 
-/// One map: the view by which it is read, and what writing takes. Lives as long as anybody holds
-/// it, dropped or not (map_object.hpp).
+/// One map: the view for reading, and the state for writing. Lives as long as it is referenced,
+/// dropped or not (map_object.hpp).
 class MapCore final : public MapView,
                       public catalog::Object,
                       public memory::VersionedObject,
@@ -92,38 +92,38 @@ class MapCore final : public MapView,
 
   PageTable table;
   const std::unique_ptr<store::ClockMember> group;  // never null
-  memory::VersionClock& clock;                      // its own, or that of its group
-  /// Set once, when the map loses its name: who still holds it should answer that there is no such
-  /// map. Its structure stays whole, so that a request under way need not look.
+  memory::VersionClock& clock;                      // its own or its group's
+  /// Set once, when the map loses its name: holders should then answer that the map does not exist.
+  /// Its structure stays intact, so requests in flight need not check.
   std::atomic<bool> dropped{false};
   [[nodiscard]] bool is_dropped() const override { return dropped.load(std::memory_order_acquire); }
-  static constexpr std::size_t kLevelsMax = 64;  // of two children each, more than there are LIDs
-  /// A step is a node, with its values.
+  static constexpr std::size_t kLevelsMax = 64;  // with two children each, more nodes than LIDs
+  /// A step frees a node, with its values.
   bool free_some(std::uint32_t steps) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
-  /// Sets it, and says so in the map's header, where readers from elsewhere look.
+  /// Sets `dropped`, also in the map's header, where remote readers look.
   void set_dropped() override;
   void record_to(catalog::RedoSink* sink) override;
-  /// Of a shard: which keys it has, and where the others are. Null: the whole map is here. Set
-  /// before anybody finds it, and never again.
+  /// Of a shard: its key range, and the places of the others. Null: the whole map is here. Set
+  /// before the map can be found, then constant.
   std::unique_ptr<const wire::ShardMap> shard;
   std::mutex structure;  // splits, merges and all else that changes interior nodes
 
-  // Node buffers put by for erases, which must succeed in a full store: they make room. The list
-  // itself has room for all of them from the beginning.
+  // Node buffers reserved for erases, which must succeed in a full store because they free memory.
+  // The list's capacity is reserved from the beginning.
   mutable std::mutex spare_mutex;
   std::vector<std::uint64_t> spare_nodes;  // guarded by spare_mutex
   static constexpr std::size_t kSpareNodes = 32;
   [[nodiscard]] std::size_t spares_wanted() const {
     return std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
   }
-  std::atomic<bool> spares_taken{false};  // by erases: there are fewer than wanted
-  /// Puts by again what erases have taken, as far as there is memory.
+  std::atomic<bool> spares_taken{false};  // erases have taken some of them
+  /// Replaces the spares that erases have taken, as far as there is memory.
   void refill_spares(memory::BufferCache& cache);
-  /// Has them lie where other nodes lie, so that they keep no extents for themselves.
+  /// Moves them next to other nodes, so that they keep no extents for themselves.
   void repack_spares() override;
-  // First what erases have taken of the spares: else writes of other threads, short of memory too,
-  // take what is freed again and again, and an erase finds nothing.
+  // Refills the spares first: otherwise writes of other threads, short of memory too, would take
+  // each freed buffer, and an erase would find none.
   void buffer_freed(memory::SizeClass size_class, memory::BufferCache& cache) noexcept override {
     if (spares_taken.load(std::memory_order_relaxed) && size_class == node_class) {
       refill_spares(cache);
@@ -140,15 +140,15 @@ class MapCore final : public MapView,
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
-  /// LIDs of leaves.
+  /// `lids`: LIDs of leaves.
   void count_reads(std::string_view lids) const override;
-  /// Bytes of all its buffers: nodes, values, page table, what is reserved and what waits.
+  /// Bytes of all its buffers: nodes, values, page table, reserved and retired ones.
   [[nodiscard]] std::uint64_t memory_bytes() const override;
 
   ShardedCounter items;
   std::atomic<std::uint64_t> leaves{1};
-  /// Whether the way to a leaf is worth asking for ahead: interior nodes and the page table of more
-  /// leaves than kNearLeaves no longer fit a core's own cache.
+  /// Whether prefetching the path to a leaf pays: with more leaves than kNearLeaves, interior nodes
+  /// and page table no longer fit a core's cache.
   [[nodiscard]] bool far_interior() const {
     return leaves.load(std::memory_order_relaxed) > kNearLeaves;
   }
@@ -161,11 +161,11 @@ class MapCore final : public MapView,
   std::atomic<std::uint64_t> redistributions{0};
   std::atomic<std::uint64_t> merges{0};
   mutable LeafHeat heat;
-  /// Hints that came with requests (host_place.hpp).
+  /// Counts of hints in requests (host_place.hpp).
   struct Hints {
-    ShardedCounter admitted;  // they named a node as it was
-    ShardedCounter moved;     // or one that had moved, and was entered where it was by then
-    ShardedCounter refused;   // or none: the walk began at the root
+    ShardedCounter admitted;  // named a current node
+    ShardedCounter moved;     // named a moved node; entered at its current buffer
+    ShardedCounter refused;   // named no node; the walk began at the root
   };
   Hints hints;
 
@@ -175,7 +175,7 @@ class MapCore final : public MapView,
   Result<void> put_spares_by();
   Result<void> make_root();
 
-  /// Where giving back the nodes of a dropped map has come to.
+  /// Progress of freeing the nodes of a dropped map.
   struct Freeing {
     struct Level {
       wire::Lid lid;
@@ -183,8 +183,8 @@ class MapCore final : public MapView,
     };
     bool begun = false;
     std::uint32_t depth = 0;
-    std::array<Level, kLevelsMax> way{};  // from the root
-    std::uint64_t bytes = 0;              // given back
+    std::array<Level, kLevelsMax> way{};  // path from the root
+    std::uint64_t bytes = 0;              // bytes freed
   };
   void begin_freeing();
   void free_node(const Freeing::Level& level);

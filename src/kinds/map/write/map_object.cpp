@@ -19,7 +19,7 @@ namespace {
 
 void let_go(MapCore* map) {
   std::unique_ptr<MapCore> last(map);
-  if (!map->dropped.load(std::memory_order_acquire)) return;  // the store ends
+  if (!map->dropped.load(std::memory_order_acquire)) return;  // its store is being destroyed
   store::DroppedObjects& dropped = map->store.dropped;
   dropped.add(std::move(last));
 }
@@ -33,14 +33,14 @@ Result<std::shared_ptr<MapCore>> make(StoreCore& store, std::uint32_t id, std::s
   return std::shared_ptr<MapCore>(made->release(), let_go);
 }
 
-// Borders are keys, which limits them more than wire::kShardMapBytesMax.
+// Borders are keys, which is a tighter limit than wire::kShardMapBytesMax.
 static_assert(sizeof(wire::MapShape) + sizeof(wire::ShardMapHeader) +
                   wire::kShardsMax * (sizeof(wire::ShardHead) + wire::kKeyBytesMax +
                                       wire::kShardAddressBytesMax) <=
               catalog::kFormBytesMax);
 
-// What a record says that a map is made of: its shape, and behind it the group's name, or of a
-// shard the shard map.
+// The form of a map in its creation record: its shape, then the group's name or, for a shard, the
+// shard map.
 std::string form_of(const MapOptions& options, const wire::ShardMap* shard) {
   std::string form(base::bytes_of(shape_of(options)));
   form += options.group;
@@ -132,7 +132,7 @@ std::string MapCore::description() const {
 
 catalog::ObjectNumbers MapCore::numbers() const { return {items.sum(), memory_bytes()}; }
 
-// Metrics of its feed are espalier_feed_, and not espalier_map_feed_.
+// Metrics of the feed are named espalier_feed_, not espalier_map_feed_.
 void MapCore::add_samples(catalog::SampleList& to) const {
   const MapStats stats = stats_of(*this);
   to.gauge({"items", "", "Items."}, stats.items);

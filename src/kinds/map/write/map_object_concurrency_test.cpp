@@ -54,8 +54,8 @@ TEST_F(MapObjectsConcurrency, OfThoseWhoMakeOrDropANameOneSucceeds) {
   EXPECT_EQ(audit_store(store_), std::vector<std::string>{});
 }
 
-// Each thread works on the map that has the name and, now and then, drops it under the others,
-// who find their own map whole until they look for it again.
+// Each thread uses the map that has the name and, now and then, drops it while other threads use
+// it; they see a consistent map of their own until they look up the name again.
 TEST_F(MapObjectsConcurrency, AMapIsDroppedUnderThoseWhoUseIt) {
   const std::uint64_t in_use = buffers_in_use(store_);
   in_threads([&](std::uint32_t thread) {

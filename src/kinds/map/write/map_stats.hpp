@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of one map.
+// Statistics of one map.
 #pragma once
 
 #include "espalier/types.hpp"
@@ -8,7 +8,7 @@ namespace espalier::tree {
 
 class MapCore;
 
-/// Reads them without stopping anything: each is right, they are not of one instant.
+/// Reads the statistics without stopping writers: each is exact, but they are not of one instant.
 /// Cost: counters, and the reclaimer's lock. Thread: any.
 MapStats stats_of(const MapCore& core);
 

@@ -59,8 +59,8 @@ Result<wire::FeedPlace> MappingFeed::add_follower() {
   if (followers_++ == 0) {
     base::shared<std::uint64_t>(ring + kGaps).fetch_add(1, std::memory_order_release);
     ring_.store(ring, std::memory_order_release);
-    // A writer that did not find it on has its change in the page table by now. Where there are no
-    // such barriers, a change of this very moment may be missed, which costs a follower time.
+    // A writer that found the feed off has stored its change in the page table by now. Without
+    // asymmetric barriers, a change of this very moment may be missed, which costs a follower time.
     base::rare_barrier(base::register_asymmetric_barriers());
   }
   const auto generation =
@@ -107,7 +107,7 @@ void MappingFeed::append(std::byte* ring, wire::Lid lid, wire::Ref ref,
     base::shared<std::uint64_t>(ring + kGaps).fetch_add(1, std::memory_order_release);
     return;
   }
-  base::release_fence();  // who sees one of the words sees that the place is claimed
+  base::release_fence();  // a reader of any of the words also sees the slot claimed
   wire::FeedEntry entry{wire::feed_published(index), ref.bits, version, lid, 0};
   entry.check = wire::feed_check(entry);
   reached(Moment::feed_claimed);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The writers' end of a map's mapping feed (kinds/map/format/mapping_feed.hpp): where nodes have
-// moved to, for readers from elsewhere that remember where they were. While nobody follows it, a
-// writer pays one load and one branch that is predicted.
+// The writer side of a map's mapping feed (kinds/map/format/mapping_feed.hpp): publishes page-table
+// changes to remote readers that cache places of nodes. Without followers a writer pays one load
+// and one predicted branch.
 //
-// Who tells it of a change has stored it in the page table before, and still holds what keeps
-// others from changing that LID. So
-// I1. entries of one LID stand in the order of its changes;
-// I2. who reads the tail and then the page table misses no change: it is in the table, or will be
-//     told behind that tail.
+// A writer publishes a change after storing it in the page table, and while it still holds the lock
+// that protects that LID. So
+// I1. entries of one LID are in the order of its changes;
+// I2. a reader that reads the tail and then the page table misses no change: it is in the table, or
+//     will be published behind that tail.
 //
-// Several writers write entries at once: each takes a number, and claims its place by a
-// compare-and-swap of the place's sequence. Where a writer so slow that others came round the whole
-// ring still holds the place, the entry is left out and counted among the gaps: nobody waits.
+// Writers publish concurrently: each takes a number, and claims its slot by a compare-and-swap of
+// the slot's sequence. If a writer is so slow that others have gone around the whole ring and it
+// still holds the slot, the entry is left out and counted as a gap: no writer waits.
 //
-// The ring is made when the map is first followed, and lives as long as the map: 64 KiB, less than
-// the map's empty page table. Followers take no memory.
+// The ring is allocated when the map is first followed, and lives as long as the map: 64 KiB, less
+// than the map's empty page table. Followers take no memory.
 //
 // Thread: any.
 #pragma once
@@ -41,35 +41,35 @@ namespace espalier::tree {
 
 class MappingFeed {
  public:
-  /// Of one map, at most.
+  /// Limit on followers of one map.
   static constexpr std::uint32_t kFollowersMax = 1024;
 
   void attach(memory::Region& region, memory::BufferPool& pool, std::uint32_t map_id);
-  /// Gives its memory back. Nobody may use it any more.
+  /// Frees its memory. Requires: no thread uses it any more.
   void destroy();
 
-  /// Turns it on, if it was off: what changes from here on is told.
+  /// Turns the feed on, if it was off: later changes are published.
   /// Errors: out_of_memory; too_many_participants (kFollowersMax).
   Result<wire::FeedPlace> add_follower();
-  /// Turns it off with the last one.
+  /// Turns the feed off with the last follower.
   void remove_follower();
   [[nodiscard]] std::uint32_t followers() const;
   struct Numbers {
-    std::uint64_t entries = 0;  // that were begun, ever
-    std::uint64_t gaps = 0;     // times that some may be missing: one was left out, or it was off
+    std::uint64_t entries = 0;  // entries begun, in total
+    std::uint64_t gaps = 0;     // times that changes may be missing: an entry left out, or off
     std::uint64_t followers = 0;
   };
   [[nodiscard]] Numbers numbers() const;
 
-  /// Requires: the page table says so by now (I1, I2). Cost: a load, while nobody follows.
+  /// Requires: the page table has the change already (I1, I2). Cost: a load, without followers.
   void publish(wire::Lid lid, wire::Ref ref, std::uint64_t version) noexcept {
-    base::light_barrier();  // of add_follower()'s pair: between the store before and this load
+    base::light_barrier();  // pairs with add_follower(): orders the table's store and this load
     std::byte* const ring = ring_.load(std::memory_order_acquire);
     if (ring != nullptr) [[unlikely]]
       append(ring, lid, ref, version);
   }
 
-  /// Where its buffer is; 0: it has none.
+  /// Offset of its buffer; 0: it has none.
   [[nodiscard]] std::uint64_t offset() const;
 
  private:

@@ -15,7 +15,7 @@ namespace {
 
 const std::uint32_t kPageClass = memory::table_class_of(wire::kTablePageBytes);
 const std::uint32_t kDirectoryClass = memory::table_class_of(wire::kDirectoryBytes);
-static_assert(wire::kFeedBytes == wire::kDirectoryBytes);  // the feed's class is the same
+static_assert(wire::kFeedBytes == wire::kDirectoryBytes);  // both use the same size class
 
 // Zeroes a fresh buffer behind its header and makes it live.
 void open_buffer(std::byte* buffer, std::size_t bytes, std::uint32_t map_id) {
@@ -71,7 +71,7 @@ Result<void> PageTable::add_page() {
 Result<void> PageTable::reserve(std::uint32_t count) noexcept {
   const std::lock_guard lock(mutex_);
   if (!base::try_reserve(free_, in_use_ + count)) return fail(Code::out_of_memory);
-  // A page that is added has room for thousands; the words of its header are skipped.
+  // A new page has room for thousands of LIDs; the words of its header are skipped.
   while (free_.size() + ((pages_ << wire::kTablePageShift) - next_) < count + wire::kHeaderWords) {
     if (const auto added = add_page(); !added) return added;
   }

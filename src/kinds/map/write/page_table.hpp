@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIDs, and the page table that maps them to the buffers that hold the nodes now [Honeycomb §3.1].
-// Its bytes: kinds/map/format/map_header.hpp.
+// LIDs, and the page table that maps them to the buffers that currently hold the nodes [Honeycomb
+// §3.1]. Layout: kinds/map/format/map_header.hpp.
 //
 // Invariants
 // 1. An entry is changed only by the writer that holds the node's lock (leaves) or the map's
 //    structure lock (all nodes), by one release store: that store swaps a whole subtree.
-// 2. Whoever changes an entry tells the mapping feed of it behind that store, before it lets go of
+// 2. A writer publishes each change to the mapping feed after that store, and before it releases
 //    that lock (mapping_feed.hpp).
 // 3. The LID of an unlinked node keeps its last buffer until that buffer is reclaimed; then its
-//    entry becomes 0 and the LID may be used again.
+//    entry becomes 0 and the LID may be reused.
 //
 // Thread: lookups any; the rest any, serialised inside.
 #pragma once
@@ -26,14 +26,14 @@ namespace espalier::tree {
 
 class PageTable {
  public:
-  /// Makes an empty table. Errors: out_of_memory.
+  /// Creates an empty table. Errors: out_of_memory.
   Result<void> create(memory::Region& region, memory::BufferPool& pool, std::uint32_t map_id);
-  /// Gives all its memory back. Nobody may use it any more.
+  /// Frees all its memory. Requires: no thread uses it any more.
   void destroy();
 
   [[nodiscard]] std::uint64_t directory_offset() const { return directory_offset_; }
 
-  /// Where the entry of `lid` lies, from the region's base; 0 if there is none.
+  /// Region offset of the entry of `lid`; 0 if there is none.
   [[nodiscard]] std::uint64_t entry_offset(wire::Lid lid) const {
     const std::uint32_t page = lid >> wire::kTablePageShift;
     if (page >= wire::kDirectoryEntries || page < wire::kHeaderWords) return 0;
@@ -47,30 +47,30 @@ class PageTable {
                        : wire::Ref{base::load_shared<std::uint64_t>(base_ + offset,
                                                                     std::memory_order_acquire)};
   }
-  /// `version`: at which the node there came to be.
+  /// `version`: at which the node in that buffer was created.
   void set(wire::Lid lid, wire::Ref ref, std::uint64_t version) {
     if (planted(Bug::feed_before_table)) feed_.publish(lid, ref, version);
     base::store_shared<std::uint64_t>(base_ + entry_offset(lid), ref.bits,
                                       std::memory_order_release);
     if (!planted(Bug::feed_before_table)) feed_.publish(lid, ref, version);
   }
-  /// Tells of each change, while it is followed.
+  /// Publishes each change, while it has followers.
   [[nodiscard]] MappingFeed& feed() { return feed_; }
   [[nodiscard]] const MappingFeed& feed() const { return feed_; }
 
-  /// Makes sure that the next `count` allocations succeed. Errors: out_of_memory.
+  /// Ensures that the next `count` allocations succeed. Errors: out_of_memory.
   Result<void> reserve(std::uint32_t count) noexcept;
   /// Requires: reserved.
   wire::Lid allocate() noexcept;
-  /// Takes back a LID whose node is reclaimed; its entry becomes 0. It asks for no memory: room to
-  /// keep the LID was reserved with it.
+  /// Frees a LID whose node is reclaimed; its entry becomes 0. Does not allocate: room for the LID
+  /// was reserved with it.
   void release(wire::Lid lid) noexcept;
 
-  /// LIDs that are neither free nor never used.
+  /// Number of LIDs in use.
   [[nodiscard]] std::uint64_t in_use() const;
-  /// Buffers that the table itself takes: pages, the directory, the feed's.
+  /// Buffers of the table itself: pages, the directory, the feed's.
   [[nodiscard]] std::vector<std::pair<std::uint64_t, std::uint32_t>> buffers() const;
-  /// The bytes of those.
+  /// Total size of these buffers.
   [[nodiscard]] std::uint64_t bytes() const;
 
  private:
@@ -88,7 +88,7 @@ class PageTable {
   MappingFeed feed_;
 
   mutable std::mutex mutex_;     // guards the rest
-  std::vector<wire::Lid> free_;  // with room for all that are in use and all that are reserved
+  std::vector<wire::Lid> free_;  // with capacity for all LIDs in use or reserved
   std::uint32_t pages_ = 0;
   wire::Lid next_ = 0;  // the smallest LID never used
   std::uint64_t in_use_ = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes and conditions as they come from a caller, in the form that the tree takes: sorted, each
-// key once, large values stored.
+// Writes and conditions of a caller in the form that the tree needs: sorted, each key once, large
+// values stored.
 //
 // Thread: that of the worker. What it was given outlives it.
 #pragma once
@@ -19,10 +19,10 @@
 
 namespace espalier::tree {
 
-/// Attempts of what finds no memory while snapshots hold some, or have until they expired.
+/// Attempts if memory runs out while snapshots hold some, or did until they expired.
 inline constexpr int kExpiringAttempts = 16;
 
-/// Whether snapshots give memory back, perhaps once readers that were there have gone on.
+/// Whether snapshots will release memory, possibly after current readers have ended; yields if so.
 inline bool others_yield(const StoreCore& store) {
   if (!store.reclaimer.waits_for_snapshots()) return false;
   std::this_thread::yield();
@@ -38,7 +38,7 @@ class PreparedBatch {
     for (const wire::ValueRef& value : stored_) discard_value(context_, map_, value);
   }
 
-  /// Errors: as apply_batch(), but that there may be no writes.
+  /// Errors: as apply_batch(), except that there may be no writes.
   Result<void> prepare(std::span<const BatchWrite> writes, std::span<const BatchCheck> checks) {
     if (writes.size() > kBatchWritesMax || checks.size() > kBatchChecksMax) {
       return fail(Code::invalid_argument);
@@ -82,7 +82,7 @@ class PreparedBatch {
   }
 
   Result<void> prepare_writes(std::span<const BatchWrite> writes) {
-    // By key, and the last write of a key first: the others are dropped.
+    // Sorted by key, the last write of a key first: the others are dropped.
     std::vector<std::size_t> order(writes.size());
     for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
     std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
@@ -92,7 +92,7 @@ class PreparedBatch {
     const auto same = [&](std::size_t a, std::size_t b) { return writes[a].key == writes[b].key; };
     order.erase(std::unique(order.begin(), order.end(), same), order.end());
     write_keys_.resize(order.size());
-    stored_.reserve(order.size());  // the intents point into it
+    stored_.reserve(order.size());  // stable, since the intents point into it
     writes_.reserve(order.size());
     for (std::size_t i = 0; i < order.size(); ++i) {
       const BatchWrite& write = writes[order[i]];

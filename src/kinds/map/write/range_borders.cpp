@@ -14,28 +14,28 @@ namespace {
 
 struct CutRange {
   std::string_view low;
-  std::string_view high;  // empty: no end
+  std::string_view high;  // empty: unbounded
 
   [[nodiscard]] bool is_within(std::string_view key) const {
     return compare_keys(key, low) > 0 && (high.empty() || compare_keys(key, high) < 0);
   }
 };
 
-/// A node, and where it begins in the range: what its parent says.
+/// A node and its begin in the range, as given by its parent.
 struct Branch {
   std::string_view begin;
   wire::Lid lid = 0;
 };
 
-/// The children of a node that the range touches.
+/// The children of a node that overlap the range.
 struct Touched {
   NodeView node;
-  std::string_view begin;  // where the first one begins in the range
+  std::string_view begin;  // begin of the first one in the range
   std::uint32_t first = 0;
   std::uint32_t end = 0;
 };
 
-// The first number from `i` on of which it does not hold; of all before it does.
+// Partition point: the first index from `i` on for which `holds` is false.
 template <class Holds>
 std::uint32_t first_without(std::uint32_t i, std::uint32_t end, const Holds& holds) {
   while (i < end) {
@@ -59,13 +59,13 @@ Touched touched_of(const NodeView& node, const Branch& branch, const CutRange& r
   return {node, branch.begin, above - 1, std::min(end, children)};
 }
 
-// Of all that the nodes have, each so manieth child, so that there are not many more than `most`.
+// Samples every n-th child of all nodes, so that about `most` remain.
 std::vector<Branch> branches_below(const std::vector<Touched>& nodes, std::size_t most) {
   std::size_t all = 0;
   for (const Touched& each : nodes) all += each.end - each.first;
   const std::size_t stride = (all + most - 1) / most;
   std::vector<Branch> below;
-  std::size_t next = 0;  // how many are passed by until the next one that is taken
+  std::size_t next = 0;  // children to skip until the next sample
   for (const Touched& each : nodes) {
     const std::size_t count = each.end - each.first;
     for (; next < count; next += stride) {
@@ -78,10 +78,10 @@ std::vector<Branch> branches_below(const std::vector<Touched>& nodes, std::size_
   return below;
 }
 
-// The nodes of the uppermost level that has as many as are wanted, or of the lowest. What changes
-// meanwhile may leave one out, or out of order.
+// The nodes of the uppermost level with at least `wanted` nodes, else of the lowest. Concurrent
+// changes may leave one out, or out of order.
 std::vector<Branch> branches_of(const MapCore& map, const CutRange& range, std::uint32_t wanted) {
-  constexpr std::size_t kSamples = 16;  // of each part: enough for parts that are about as long
+  constexpr std::size_t kSamples = 16;  // per part: enough for parts of similar size
   std::vector<Branch> level{{range.low, map.root}};
   std::vector<Touched> nodes;
   while (level.size() < wanted) {
@@ -110,7 +110,7 @@ std::vector<std::string> range_borders(ThreadContext& context, const MapCore& ma
   const bool empty = !high.empty() && compare_keys(low, high) >= 0;
   if (parts < 2 || empty || low.size() > most || high.size() > most) return borders;
   const CutRange range{low, high};
-  const base::ExposedEpoch exposed(context.slot);  // separators are read where they lie
+  const base::ExposedEpoch exposed(context.slot);  // separators are read in place
   const std::vector<Branch> branches = branches_of(map, range, parts);
   const std::size_t cuts = std::min<std::size_t>(parts, branches.size());
   for (std::size_t i = 1; i < cuts; ++i) {

@@ -15,9 +15,9 @@ namespace {
 constexpr std::size_t kHeadBytes = sizeof(wire::NodeHeader);
 constexpr std::size_t kInHead = kHeadBytes - sizeof(wire::ValueHeader);
 
-// Writes what is to be read of a value but its header's first 24 bytes, as far as it lies where
-// nodes have their heads. A walk with an old hint may look at a node's head here, and at its second
-// line if the node was one when it came.
+// Writes a value's header, except its first 24 bytes, and those bytes of the value that lie where
+// nodes have their headers. A walk with a stale hint may read a node's header here, and its second
+// line if the buffer held a node when the walk arrived.
 void write_head(std::byte* at, std::uint32_t map_id, std::string_view value) {
   std::byte head[kHeadBytes] = {};
   base::store_plain<std::uint64_t>(head + offsetof(wire::ValueHeader, bytes), value.size());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long value on its way into a buffer of its own, before the walk that writes it takes it.
+// Copies a long value into a buffer of its own, ahead of the walk that writes it.
 #pragma once
 
 #include <string_view>
@@ -13,11 +13,11 @@ namespace espalier::tree {
 class MapCore;
 struct ThreadContext;
 
-/// Takes a buffer, and copies the first few bytes, as many as lie where nodes have their heads.
-/// `value` outlives the copying. Errors: out_of_memory.
+/// Allocates a buffer and copies the first bytes, which lie where nodes have their headers. `value`
+/// must outlive the copying. Errors: out_of_memory.
 Result<memory::StagedBytes> stage_value(ThreadContext& context, MapCore& map,
                                         std::string_view value);
-/// The value, of which the caller disposes from now on. Requires: all of it was copied.
+/// The value, which the caller owns from now on. Requires: all of it was copied.
 [[nodiscard]] wire::ValueRef take_staged(MapCore& map, memory::StagedBytes& staged);
 
 }  // namespace espalier::tree

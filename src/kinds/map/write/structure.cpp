@@ -17,14 +17,14 @@
 namespace espalier::tree {
 namespace {
 
-// Two leaves that share their items should not be fuller than this share of the limit: then the
-// next items find room in both.
+// Two leaves that share their items may be filled up to this share of the limit: then both have
+// room for further items.
 constexpr std::uint64_t kGivePercent = 95;
-// A merged leaf should have room for some more items, or it would be split again at once.
+// A merged leaf needs room for some more items, or it would soon be split again.
 constexpr std::uint64_t kMergePercent = 80;
 
-// Ends a change of one leaf and its neighbours: readers of the version that it returns see it.
-// Requires: the structure lock, which is given back.
+// Completes a change of one leaf and its neighbours. Returns its version, which readers see.
+// Requires: the structure lock, which it releases.
 std::uint64_t publish(MapCore& map, Change& change, WriteRedo& redo,
                       std::unique_lock<std::mutex>& structure) noexcept {
   change.give_back();
@@ -40,10 +40,10 @@ std::uint64_t publish(MapCore& map, Change& change, WriteRedo& redo,
   return version;
 }
 
-// A leaf that cannot take a write as it is, its records with the write, and what to do about it.
+// A leaf that cannot take a write as it is, its records with the write, and the planned change.
 // Unlocks the leaves, unless they were replaced.
 struct Rearrangement {
-  Rearrangement() { olds.reserve(3); }  // so that a leaf that was locked is surely kept here
+  Rearrangement() { olds.reserve(3); }  // so that adding a locked leaf cannot fail
   ~Rearrangement() {
     for (std::byte* old : olds) unlock(old);
   }
@@ -53,10 +53,10 @@ struct Rearrangement {
   std::vector<std::byte*> olds;  // locked, ascending
   std::vector<Record> records;
   std::vector<std::size_t> cuts;
-  std::uint32_t first_child = 0;  // of olds.front() in the parent
+  std::uint32_t first_child = 0;  // index of olds.front() in the parent
 };
 
-// Items only ever arrive at one end: leave the full leaf behind, full.
+// Items only ever arrive at one end: leaves the old leaf full.
 std::vector<std::size_t> cut_at_end(const NodeView& leaf, const Geometry& g,
                                     const Rearrangement& plan, std::string_view key) {
   const std::uint32_t entries = leaf.log_entries(leaf.lock_word());
@@ -106,7 +106,7 @@ void drop_neighbour(std::byte* leaf, Rearrangement& plan) {
   });
 }
 
-// Whether the leaves' items may lie evenly in as many leaves; then `plan.cuts` say how.
+// Whether the items can be spread evenly over the same number of leaves; `plan.cuts` then says how.
 bool share_evenly(const Geometry& g, Rearrangement& plan) {
   const std::string_view low = NodeView(plan.olds.front(), g).low_fence();
   const std::string_view high = NodeView(plan.olds.back(), g).high_fence();
@@ -117,7 +117,7 @@ bool share_evenly(const Geometry& g, Rearrangement& plan) {
          Change::two_predecessors_at_most(plan.olds, plan.records, plan.cuts, g);
 }
 
-// Makes one leaf more of the leaves (or more than one if items are long).
+// Plans one leaf more (or several, if items are long).
 bool add_leaf(const Geometry& g, Rearrangement& plan) {
   plan.cuts =
       cut_to_fit(plan.records, g, plan.olds.size() + 1, NodeView(plan.olds.front(), g).low_fence(),
@@ -125,7 +125,7 @@ bool add_leaf(const Geometry& g, Rearrangement& plan) {
   return Change::two_predecessors_at_most(plan.olds, plan.records, plan.cuts, g);
 }
 
-// Unlocks the first leaf, which `take_neighbour` added, and forgets its records, the first ones.
+// Unlocks the first leaf, which `take_neighbour` added, and drops its records, the first ones.
 void drop_left(std::size_t records_without, Rearrangement& plan) {
   unlock(plan.olds.front());
   plan.olds.erase(plan.olds.begin());
@@ -134,9 +134,9 @@ void drop_left(std::size_t records_without, Rearrangement& plan) {
   ++plan.first_child;
 }
 
-// Too full: share with one neighbour or with both, else make four leaves of the three, three of
-// two, or two of one. The more leaves take part, the fuller leaves are on the average.
-// Returns whether there are more leaves now than before.
+// Too full: redistributes with one neighbour or both, else makes four leaves of three, three of
+// two, or two of one. The more leaves take part, the fuller they are on average.
+// Returns whether the number of leaves grows.
 bool plan_growth(MapCore& map, const Path& path, std::byte* leaf, const WriteIntent& intent,
                  Rearrangement& plan) {
   const Geometry& g = map.geometry;
@@ -147,15 +147,15 @@ bool plan_growth(MapCore& map, const Path& path, std::byte* leaf, const WriteInt
   if (take_neighbour(map, path, Side::left, plan)) {
     if (share_evenly(g, plan)) return false;
     if (add_leaf(g, plan)) return true;
-    drop_left(records_without_left, plan);  // keys so uneven that a leaf would follow three
+    drop_left(records_without_left, plan);  // else a leaf would have three predecessors
   }
   const bool possible = add_leaf(g, plan);
   ESPALIER_ASSERT(possible);
   return true;
 }
 
-// Too empty: merge with a neighbour if both fit one leaf, else only merge the log. Returns whether
-// leaves are merged.
+// Too empty: merges with a neighbour if both fit one leaf, else only merges the log. Returns
+// whether leaves are merged.
 bool plan_shrinking(MapCore& map, const Path& path, std::byte* leaf, Rearrangement& plan) {
   const Geometry& g = map.geometry;
   const std::vector<Record> alone = plan.records;
@@ -187,7 +187,7 @@ void rearrange(Change& change, const Path& path, const Rearrangement& plan) {
   change.splice(std::move(splices));
 }
 
-// Throws std::bad_alloc with nothing changed and nothing locked, as all that prepares changes.
+// Throws std::bad_alloc with nothing changed and nothing locked, like all preparation of changes.
 WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
                                    const WriteIntent& intent) {
   WriteOutcome outcome;
@@ -214,7 +214,7 @@ WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
   const NewestState state = newest_state(map, node, *intent.key);
   if (!decide(map, state, intent).applied ||
       (log_has_room(node, 1, log_bytes(intent)) && !empties_leaf(map, node, intent))) {
-    return outcome;  // something changed since the caller looked: let it look again
+    return outcome;  // the leaf changed meanwhile: the caller retries
   }
   plan.first_child = path.empty() ? 0 : path.back().index;
   gather_newest(node, plan.records);
@@ -275,7 +275,7 @@ bool merge_leaf(ThreadContext& context, MapCore& map, const SearchKey& key) {
   std::unique_lock structure(map.structure);
   Change change(context, map);
   const std::uint32_t nodes = 8 + 3 * tree_height(map);
-  // Not of what is put by for erases: this can wait.
+  // Does not use the memory reserved for erases: this can wait.
   if (!reserve_change(change, context, map, nodes, nodes, false)) return false;
   Path path;
   Rearrangement plan;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What changes of a tree's structure (structure.hpp) and writes of many keys (batch_writer.hpp)
-// have in common. Requires, of all: the structure lock.
+// Common parts of structure changes (structure.hpp) and multi-key writes (batch_writer.hpp). All
+// require the structure lock.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace espalier::tree {
 
-/// Locks the leaf that a LID names now.
+/// Locks the leaf that a LID currently names.
 inline std::byte* lock_current(MapCore& map, wire::Lid lid) {
   for (;;) {
     std::byte* leaf = map.at(map.table.get(lid).offset());
@@ -24,13 +24,13 @@ inline std::byte* lock_current(MapCore& map, wire::Lid lid) {
   }
 }
 
-/// Levels of nodes.
+/// Levels of nodes, leaves included.
 [[nodiscard]] inline std::uint32_t tree_height(const MapCore& map) {
   return map.node(map.root).level() + 1;
 }
 
-/// Takes what a change may need, once more after a collection. `lids`: of the new nodes, how many
-/// may not take the place of old ones. Errors: out_of_memory.
+/// Reserves what a change may need, retrying once after a collection. `lids`: the number of new
+/// nodes that may need a new LID. Errors: out_of_memory.
 inline Result<void> reserve_change(Change& change, ThreadContext& context, MapCore& map,
                                    std::uint32_t nodes, std::uint32_t lids, bool erase) {
   if (change.reserve(nodes, lids, false)) return {};

@@ -132,7 +132,7 @@ void MapTransactionPart::unlock() noexcept {
   thread_.exit();
 }
 
-// Each time, so that what was merged away can be freed meanwhile.
+// Exits the epoch each time, so that merged leaves can be freed meanwhile.
 void MapTransactionPart::tidy() noexcept {
   ThreadContext& context = thread_.context();
   for (const SearchKey* key : thin_) {

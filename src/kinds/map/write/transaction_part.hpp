@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // An ordered map's part of a transaction (catalog/transaction_part.hpp): a batch (batch_writer.hpp)
-// whose leaves stay locked until the version that all parts share was taken.
+// whose leaves stay locked until the version shared by all parts is taken.
 //
 // Thread: one.
 #pragma once
@@ -20,7 +20,7 @@ namespace espalier::tree {
 
 class MapTransactionPart final : public catalog::TransactionPart {
  public:
-  /// Errors: those of begin of a batch; wrong_shard, too_many_participants; std::bad_alloc.
+  /// Errors: those of the begin of a batch; wrong_shard, too_many_participants; std::bad_alloc.
   static Result<std::unique_ptr<MapTransactionPart>> begin(
       MapCore& map, std::span<const catalog::TransactionStep> steps,
       catalog::TransactionPlaces& places);
@@ -57,9 +57,9 @@ class MapTransactionPart final : public catalog::TransactionPart {
   TransactionThread& thread_;
   PreparedBatch prepared_;
   std::vector<SearchKey> keys_;         // of the steps
-  std::vector<KeyCondition> locked_;    // of keys that are read: what locks their leaves
-  std::optional<BatchWriter> writer_;   // of a round
-  std::vector<const SearchKey*> thin_;  // leaves that may be merged away
+  std::vector<KeyCondition> locked_;    // of keys that are read: locks their leaves
+  std::optional<BatchWriter> writer_;   // of one attempt
+  std::vector<const SearchKey*> thin_;  // keys of leaves that may be merged away
 };
 
 }  // namespace espalier::tree

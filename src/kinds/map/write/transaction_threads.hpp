@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A thread's hold on a store for one transaction: engines expose epochs of their own meanwhile, so
-// a transaction takes no part in theirs. Those that are given back serve the next ones.
+// Thread contexts for transactions: executors expose epochs of their own during a transaction, so
+// each transaction uses a separate context. Released contexts are reused.
 //
 // Thread: any.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace espalier::tree {
 
-/// Those of a store.
+/// The pool of a store.
 class TransactionThreads final : public store::StorePart {
  public:
   explicit TransactionThreads(StoreCore& store) : store_(store) {}
@@ -32,7 +32,7 @@ class TransactionThreads final : public store::StorePart {
       free_.pop_back();
       return context;
     }
-    free_.reserve(made_ + 1);  // so that each finds room when it is given back
+    free_.reserve(made_ + 1);  // so that returning one does not allocate
     auto slot = store_.epochs.join();
     if (!slot) return std::unexpected(slot.error());
     auto context = std::make_unique<ThreadContext>(store_, std::move(*slot), made_);
@@ -47,15 +47,15 @@ class TransactionThreads final : public store::StorePart {
 
  private:
   StoreCore& store_;
-  std::mutex mutex_;  // guards all below
+  std::mutex mutex_;  // guards the members below
   std::vector<std::unique_ptr<ThreadContext>> free_;
   std::uint32_t made_ = 0;
 };
 
-/// One of them, which all ordered maps of a transaction share; given back when it goes.
+/// A context shared by all ordered maps of a transaction; returned at its end.
 class TransactionThread final : public catalog::TransactionPlace {
  public:
-  /// That of a transaction. Errors: as TransactionThreads::take().
+  /// The context of a transaction. Errors: as TransactionThreads::take().
   static Result<TransactionThread*> of(catalog::TransactionPlaces& places, StoreCore& store) {
     if (auto* const known = places.find<TransactionThread>()) return known;
     auto& threads = store.parts.of<TransactionThreads>(store);
@@ -68,7 +68,7 @@ class TransactionThread final : public catalog::TransactionPlace {
   ~TransactionThread() override { threads_.give(std::move(context_)); }
 
   [[nodiscard]] ThreadContext& context() const { return *context_; }
-  /// Exposes its epoch, until as many have said that they no longer want it.
+  /// Exposes its epoch until exit() was called as often as enter().
   void enter() noexcept {
     if (entered_++ == 0) context_->slot.enter();
   }

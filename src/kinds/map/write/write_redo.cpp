@@ -12,7 +12,7 @@
 namespace espalier::tree {
 namespace {
 
-// What a write says of the value, which may lie in a buffer of its own.
+// The bytes of the value, which may be out of line.
 std::string_view value_of(const MapCore& map, const WriteIntent& intent) {
   if (intent.op == Op::erase) return {};
   return intent.out_of_line ? stored_value(map, intent.value) : intent.value;

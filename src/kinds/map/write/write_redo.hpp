@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The record of writes that are on their way (kinds/map/redo_record.hpp): written before locks are
-// taken, for keys and values are known by then, and handed over with the version alone.
+// The log record of a write in progress (kinds/map/redo_record.hpp): written before locks are
+// taken, when keys and values are known, and completed by the version when it is handed over.
 //
 //   reserve, and write keys and values | lock | decide | take a version | hand over | publish
 //
-// So what is done under a leaf's lock does not grow with the value.
+// So the work under a leaf's lock does not depend on the size of the value.
 //
 // Thread: one at a time.
 #pragma once
@@ -26,11 +26,11 @@ class MapCore;
 struct Addition;
 struct WriteIntent;
 
-/// How far a write is, whose version was taken.
+/// Progress of a write after its version was taken.
 enum class RedoMoment : std::uint8_t {
-  locked,    // nothing is published
-  unlocked,  // its leaves are
-  released,  // its version may be
+  locked,    // nothing is published yet
+  unlocked,  // its leaves are unlocked
+  released,  // its version may be released
 };
 
 [[nodiscard]] inline bool is_handed_over_at(RedoMoment moment) {
@@ -41,32 +41,32 @@ enum class RedoMoment : std::uint8_t {
 
 class WriteRedo {
  public:
-  /// Of a map without a sink: there is no record.
+  /// No record: the map has no sink.
   WriteRedo() = default;
 
-  /// Of writes that will all take effect, or none. What they point to is copied; values out of line
-  /// are read, so they are not published yet. The sum of a single write that adds is copied when it
-  /// is handed over, for it is made under the lock. Errors: those of the map's sink.
+  /// The record of writes that all take effect, or none. Copies what they point to; reads
+  /// out-of-line values, so these must not be published yet. The sum of a single addition is copied
+  /// at hand-over, since it is computed under the lock. Errors: those of the map's sink.
   [[nodiscard]] static Result<WriteRedo> of_writes(const MapCore& map,
                                                    std::span<const WriteIntent> writes) noexcept;
-  /// Bytes of the record of these writes.
+  /// Size of the record of these writes.
   [[nodiscard]] static std::size_t bytes_of(const MapCore& map,
                                             std::span<const WriteIntent> writes) noexcept;
-  /// Writes it, but for the version, into so many. Values as above.
+  /// Writes the record, except the version, to `to`. Values as above.
   static void write(const MapCore& map, std::span<const WriteIntent> writes,
                     std::span<std::byte> to) noexcept;
-  /// Of a change of structure that writes nothing. Errors: likewise.
+  /// The record of a structure change without a write. Errors: likewise.
   [[nodiscard]] static Result<WriteRedo> of_structure(const MapCore& map) noexcept;
 
-  /// Hands it over; does nothing the second time, and where there is none.
+  /// Hands the record over; does nothing the second time, or without a record.
   /// Requires: the caller has taken the version, has published nothing under it, and holds the
-  /// locks of all leaves that it writes to. At later moments it is called, too, for planted faults;
-  /// it does nothing then.
+  /// locks of all leaves that it writes to. Calls at later moments exist for planted bugs and
+  /// otherwise do nothing.
   void hand_over(std::uint64_t version, RedoMoment moment = RedoMoment::locked) noexcept {
     if (room_ && is_handed_over_at(moment)) hand_over_now(version);
   }
-  /// Of the record that must be durable before the version is released: its place in the sink's
-  /// order; 0: none has to be, or it has none yet. For VersionClock::done().
+  /// Position in the sink's order of the record that must be durable before the version is
+  /// released; 0: none, or not handed over yet. For VersionClock::done().
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: who decides what happens next. It is a seed, or the bytes of a fuzzer, which decide as
-// long as there are any: so one piece of code plays both.
+// For tests: a source of choices. It is a seed, or a fuzzer's bytes as long as there are any, so
+// the same code serves random tests and fuzzers.
 //
 // Thread: one at a time.
 #pragma once
@@ -21,10 +21,10 @@ class Choices {
   explicit Choices(std::uint64_t seed) : random_(seed), input_(nullptr, 0) {}
   Choices(const std::uint8_t* data, std::size_t size) : input_(data, size) {}
 
-  /// Whether the bytes have ended: all that is drawn is 0 from then on.
+  /// Whether the bytes have ended: all choices are 0 from then on.
   [[nodiscard]] bool over() const { return !random_ && input_.over(); }
 
-  /// 0 <= result < n. Takes as few bytes as it needs, so that a fuzzer finds its way.
+  /// 0 <= result < n. Takes as few bytes as possible, which helps a fuzzer.
   std::uint64_t below(std::uint64_t n) { return random_ ? random_->below(n) : input_.below(n); }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) {
     return low + below(high - low + 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node does about each thing that a peer should not do, one at a time, in a calm world with
-// a client that does as it should. Each check returns what is wrong; empty: nothing is.
+// A node's reaction to each violation by a peer, one at a time, in a world without faults and
+// beside a correct client. Each check returns what is wrong; empty: nothing.
 //
-// They are functions so that other tests can break a rule and see that its check notices.
+// They are functions so that other tests can break a rule and show that its check fails.
 //
 // Thread: one at a time.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace espalier::client {
 
-/// A node, a client that does as it should, and an unknown peer's endpoint.
+/// A node, a correct client, and an unknown peer's endpoint.
 class HostileScene {
  public:
   static constexpr std::uint64_t kMs = 1'000'000;
@@ -41,14 +41,14 @@ class HostileScene {
         wrong(world.connect()),
         unknown_peer_(world.world().add_node("h")) {}
 
-  /// A pair of the unknown peer's that has begun to connect.
+  /// A pair of the unknown peer that has begun to connect.
   std::unique_ptr<HostileLink> begin(std::string_view hello, const HostileLink::Room& room = {},
                                      std::uint64_t timeout_ns = 100'000) {
     auto link = std::make_unique<HostileLink>(*unknown_peer_, timeout_ns, room);
     link->dial("n", hello);
     return link;
   }
-  /// The same by a hello that names its memory.
+  /// The same with a hello that names its memory.
   std::unique_ptr<HostileLink> begin(wire::LinkHello hello, const HostileLink::Room& room = {},
                                      std::uint64_t timeout_ns = 100'000) {
     auto link = std::make_unique<HostileLink>(*unknown_peer_, timeout_ns, room);
@@ -56,7 +56,7 @@ class HostileScene {
     link->dial("n", hello);
     return link;
   }
-  /// One that has heard what the node says to it, or has ended.
+  /// A pair that has the node's answer, or has failed.
   template <class Hello>
   std::unique_ptr<HostileLink> dial(const Hello& hello, const HostileLink::Room& room = {}) {
     auto link = begin(hello, room);
@@ -70,7 +70,7 @@ class HostileScene {
 
   // --- of a node with secrets --------------------------------------------------------------------
 
-  /// A pair of a peer that is pending, and its challenge.
+  /// A pair of a pending peer, and its challenge.
   struct Challenged {
     std::unique_ptr<HostileLink> link;
     wire::LinkChallenge challenge{};
@@ -85,7 +85,7 @@ class HostileScene {
     std::memcpy(&peer.challenge, said.data(), said.size());
     return peer;
   }
-  /// The next message there; empty: none came in time.
+  /// The next message there; empty: none arrived in time.
   std::string hear(HostileLink& link, std::uint64_t ms = 1000) {
     wait(
         [&] {
@@ -98,7 +98,7 @@ class HostileScene {
     link.messages().pop_front();
     return said;
   }
-  /// What the node answers to a proof, if that comes in time.
+  /// The node's answer to a proof, if it arrives in time.
   std::optional<wire::LinkProven> prove(Challenged& peer, const wire::LinkProof& proof,
                                         std::uint64_t ms = 1000) {
     peer.link->send(std::string(base::bytes_of(proof)), std::nullopt);
@@ -111,7 +111,7 @@ class HostileScene {
     std::memcpy(&proven, said.data(), said.size());
     return proven;
   }
-  /// A proof as a client that knows the secret makes it.
+  /// The proof of a client that knows the secret.
   static wire::LinkProof proof_of(const Challenged& peer, std::string_view name,
                                   const crypto::SecretBytes& secret) {
     wire::LinkProof proof{};
@@ -123,7 +123,7 @@ class HostileScene {
     proof.digest = crypto::client_digest(secret, peer.challenge, proof).value();
     return proof;
   }
-  /// A session that was proven, which waits for its first pair; nothing: it was refused.
+  /// An authenticated session, which waits for its first pair; nothing: it was refused.
   std::optional<ProvenSession> proven_session(const wire::LinkHello& hello, std::string_view name,
                                               const crypto::SecretBytes& secret) {
     wire::LinkHello asks = hello;
@@ -359,9 +359,9 @@ inline std::string check_stolen_names(const LinkWorldOptions& options = HostileS
   return scene.counts().resumed == 0 ? std::string() : "a session went on";
 }
 
-// --- what is everybody's -------------------------------------------------------------------------
+// --- shared resources ----------------------------------------------------------------------------
 
-/// Many peers who take nothing that is sent to them: others are sent to all the same.
+/// Many peers that take nothing that is sent to them; other clients must still be served.
 inline std::string check_posts_for_others(LinkWorldOptions options = HostileScene::calm()) {
   options.posts_max = 512;
   options.sessions_max = 16;
@@ -382,8 +382,8 @@ inline std::string check_posts_for_others(LinkWorldOptions options = HostileScen
   return scene.serve();
 }
 
-/// Peers who are turned away, and send something that is about to land when they are forgotten: the
-/// receives that they took come back.
+/// Refused peers that send something which arrives when the node has dropped them: the receives
+/// that it consumed must be posted again.
 inline std::string check_receives_for_others(LinkWorldOptions options = HostileScene::calm()) {
   options.tick_ns = 200'000;
   HostileScene scene(options);
@@ -391,7 +391,7 @@ inline std::string check_receives_for_others(LinkWorldOptions options = HostileS
   hello.magic = 0;
   constexpr std::uint64_t kSecond = 1'000 * HostileScene::kMs;
   const fabric::sim::Range usual = scene.world.world().faults().land_ns;
-  // More often than there are receives, with as many as are told a reason at a time.
+  // More often than there are receives, with the largest number of pending refusals.
   for (int round = 0; round < 18; ++round) {
     std::vector<std::unique_ptr<HostileLink>> links;
     for (int i = 0; i < 64; ++i) links.push_back(scene.begin(hello, {}, kSecond));
@@ -405,8 +405,8 @@ inline std::string check_receives_for_others(LinkWorldOptions options = HostileS
   return scene.serve();
 }
 
-/// More sessions than there are receives for everybody, each with a message that it has begun and
-/// does not end.
+/// More sessions than there are shared receives, each with a message that it has begun and does not
+/// end.
 inline std::string check_unfinished_messages(LinkWorldOptions options = HostileScene::calm()) {
   constexpr int kSessions = 1100;
   options.give_up_ms = 20;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: one queue pair by which somebody plays a client of a node, as rightly or as wrongly as
-// he is told to. It says any hello, carries any slots and notes, and remembers what came of it.
+// For tests: one queue pair that plays a client of a node, correctly or not, as its caller
+// requests. It sends any hello, slots and notes, and records the results.
 //
 // Thread: one at a time. Its endpoint outlives it.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace espalier::client {
 
-/// A hello that a node takes.
+/// A valid hello.
 inline wire::LinkHello link_hello(wire::LinkWay way, const wire::ConnectionLayout& layout,
                                   const wire::LinkToken& token = {}) {
   wire::LinkHello hello{};
@@ -38,7 +38,7 @@ inline wire::LinkHello link_hello(wire::LinkWay way, const wire::ConnectionLayou
   return hello;
 }
 
-/// A message as the slots that it is, from this one on.
+/// The slots of a message, from slot number `first` on.
 inline std::string to_slots(std::string_view message, std::uint64_t first) {
   std::string slots;
   message.remove_prefix(std::min<std::size_t>(message.size(), sizeof(std::uint32_t)));
@@ -57,12 +57,12 @@ class HostileLink {
   using Status = fabric::Status;
   using State = fabric::QueuePair::State;
 
-  /// What it has to receive with, which may be nothing.
+  /// Its receives, which may be none.
   struct Room {
     std::uint32_t receives = 16;
     std::size_t bytes_each = 4096;
   };
-  /// Memory in which a node can write, of a client that goes the way `write`.
+  /// Memory that a node may write, of a client with LinkWay::write.
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 10;
 
   HostileLink(fabric::Endpoint& endpoint, std::uint64_t timeout_ns, const Room& room)
@@ -85,12 +85,12 @@ class HostileLink {
   HostileLink(const HostileLink&) = delete;
   HostileLink& operator=(const HostileLink&) = delete;
 
-  /// Of the memory above, into a hello.
+  /// Puts that memory into a hello.
   void name_memory(wire::LinkHello& hello) const {
     hello.base = region_.remote().base;
     hello.key = region_.remote().key;
   }
-  /// Asks for a connection. Returns false if the endpoint would not.
+  /// Begins to connect. Returns false if the endpoint refuses.
   bool dial(std::string_view target, std::string_view hello) {
     wire::LinkHello said{};
     std::memcpy(&said, hello.data(), std::min(hello.size(), sizeof said));
@@ -108,25 +108,25 @@ class HostileLink {
 
   [[nodiscard]] bool ended() const { return !pair_ || pair_->state() == State::error; }
   [[nodiscard]] Status ended_by() const { return pair_->ended_by(); }
-  /// What the node said; null while it has said nothing that is long enough.
+  /// The node's welcome; null while it has sent none of full length.
   [[nodiscard]] const wire::LinkWelcome* welcome() {
     if (!pair_ || pair_->peer_data().size() < sizeof welcome_) return nullptr;
     std::memcpy(&welcome_, pair_->peer_data().data(), sizeof welcome_);
     return &welcome_;
   }
-  /// The rings that it got.
+  /// The rings of the welcome.
   [[nodiscard]] wire::ConnectionLayout layout() {
     const wire::LinkWelcome* const said = welcome();
     if (said == nullptr || said->code != 0) return {};
     return {1u << said->request_slots_log2, 1u << said->response_slots_log2, said->response_rings};
   }
-  /// Whether it is one by which something can be proven.
+  /// Whether the pair is accepted for a proof.
   [[nodiscard]] bool accepted_pending() {
     const wire::LinkWelcome* const said = welcome();
     return said != nullptr && said->code == 0 &&
            said->way == static_cast<std::uint8_t>(wire::LinkWay::prove);
   }
-  /// Whether it is a session's.
+  /// Whether the pair is accepted for a session.
   [[nodiscard]] bool accepted() { return layout().valid(); }
 
   // --- what it says -----------------------------------------------------------------------------
@@ -136,7 +136,7 @@ class HostileLink {
     using fabric::WorkRequest;
     post(immediate ? WorkRequest::send_immediate(0, kept, *immediate) : WorkRequest::send(0, kept));
   }
-  /// To this place of the memory that the node has for it.
+  /// To this offset of the memory that the node has for it.
   void write(std::uint64_t offset, std::string bytes, std::optional<std::uint32_t> immediate = {}) {
     if (welcome() != nullptr)
       write(welcome_.key, welcome_.base + offset, std::move(bytes), immediate);
@@ -152,7 +152,7 @@ class HostileLink {
     if (pair_ && posted_ < kPostsMax)
       posted_ += static_cast<std::uint32_t>(pair_->post(request).taken);
   }
-  /// Slots of the request ring, at their places and with the notes that belong to them.
+  /// Slots of the request ring, at their places and with their notes.
   void carry(std::string_view slots) {
     const wire::ConnectionLayout rings = layout();
     if (!rings.valid()) return;
@@ -180,7 +180,7 @@ class HostileLink {
       send(bytes, wire::to_immediate({wire::LinkNoteKind::credit, ring, 0}));
     }
   }
-  /// The credits that are due.
+  /// Sends the credits that are due.
   void acknowledge() {
     for (std::uint32_t ring = 0; ring < layout().response_rings; ++ring) credit(ring, came_[ring]);
   }
@@ -188,23 +188,23 @@ class HostileLink {
 
   // --- what came of it --------------------------------------------------------------------------
 
-  /// Takes what was told. Receives are posted again, if so wished.
+  /// Takes completions. Posts receives again if requested.
   void poll(bool receive_again = true) {
     fabric::Completion some[16];
     while (const std::size_t count = completions_.poll(some)) {
       for (std::size_t i = 0; i < count; ++i) take(some[i], receive_again);
     }
   }
-  /// How the last of its requests ended that was told.
+  /// The status of the last completed request.
   [[nodiscard]] std::optional<Status> last() const { return last_; }
-  /// Messages without a number that have come, oldest first.
+  /// Messages without an immediate value that have arrived, oldest first.
   [[nodiscard]] std::deque<std::string>& messages() { return messages_; }
   [[nodiscard]] std::uint32_t number() const { return pair_ ? pair_->number() : 0; }
-  /// Requests that are not told yet.
+  /// Requests that have not completed yet.
   [[nodiscard]] std::uint32_t posted() const { return posted_; }
-  /// The slot behind those of its request ring that it has carried.
+  /// The slot after those of its request ring that it has sent.
   [[nodiscard]] std::uint64_t tail() const { return tail_; }
-  /// Slots of a response ring that have come.
+  /// Slots of a response ring that have arrived.
   [[nodiscard]] std::uint64_t came(std::uint32_t ring) const { return came_[ring]; }
   [[nodiscard]] wire::LinkWay way() const { return way_; }
 
@@ -215,7 +215,7 @@ class HostileLink {
   static constexpr std::uint32_t kPostsMax = 256;
 
   std::span<const std::byte> keep(std::string bytes) {
-    // The fabric may want to look at them again.
+    // The fabric may read them again to retransmit.
     if (posted_ == 0) kept_.clear();
     const std::string& kept = kept_.emplace_back(std::move(bytes));
     return std::as_bytes(std::span(kept.data(), kept.size()));

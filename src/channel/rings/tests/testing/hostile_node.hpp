@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a node that does to its client what none should, by all that the verbs of a fabric
-// allow: welcomes, lines, notes, credits, WRITEs to anywhere, silence, and sudden ends. What it
-// does next, Choices decide.
+// For tests: a node that violates its protocol towards its client by all means of the fabric's
+// verbs: welcomes, slots, notes, credits, WRITEs to anywhere, silence, and sudden ends. Choices
+// select what it does next.
 //
 // Thread: one at a time.
 #pragma once
@@ -25,7 +25,7 @@ namespace espalier::client {
 
 class HostileNode {
  public:
-  /// `secret`: that of its client, which asks for a proof that the node knows it; or null.
+  /// `secret`: that of its client, which demands the node's proof of it; or null.
   HostileNode(fabric::sim::World& world, std::string name,
               std::shared_ptr<const KnownSecret> secret = nullptr)
       : world_(world), name_(std::move(name)), slots_(kMemoryBytes / sizeof(Line)) {
@@ -59,13 +59,13 @@ class HostileNode {
     if (choices.one_in(4)) pair_->close();
   }
 
-  /// The machine is gone; another of its name listens there, which knows nothing.
+  /// The machine crashes; another one with its name listens, and has no state.
   void vanish() {
     world_.crash(name_);
     end();
     begin(world_.restart(name_));
   }
-  /// The machine is gone for good.
+  /// The machine crashes for good.
   void crash() {
     world_.crash(name_);
     end();
@@ -192,7 +192,7 @@ class HostileNode {
                    : WorkRequest::write(0, kept, hello_.key, at));
   }
 
-  // Answers, to one of few tags, of which some are asked for; whole, or any bytes.
+  // Answers to one of few tags, some of them in use; complete ones, or arbitrary bytes.
   void carry(Choices& choices) {
     wire::ResponseHeader header{};
     std::string payload = choices.bytes(choices.below(choices.one_in(4) ? 200 : 30));
@@ -223,7 +223,7 @@ class HostileNode {
     }
   }
 
-  // What a client outlives: so it gets on, and has something to lose.
+  // Nothing that ends a session, so that the client makes progress and has state to lose.
   void go_on(Choices& choices) {
     switch (choices.below(8)) {
       case 0: return credit(choices);

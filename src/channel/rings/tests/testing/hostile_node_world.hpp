@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a client that asks a hostile node (hostile_node.hpp) for a few things, in a simulated
-// fabric, by the code that runs in earnest. Whatever the node says, each request ends once, and
-// when the node is gone the client finds out in time.
+// For tests: a client, the production code, that sends a few requests to a hostile node
+// (hostile_node.hpp) in a simulated fabric. Whatever the node does, each request completes once,
+// and when the node is gone the client detects that in time.
 //
 // Thread: one at a time.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace espalier::client {
 
-/// What came of it, in one or more worlds.
+/// Counts over one or more worlds.
 struct NodeReached {
   std::uint64_t opened = 0;
   std::uint64_t refused = 0;
@@ -32,14 +32,14 @@ struct NodeReached {
 
 class HostileNodeWorld {
  public:
-  /// `secret`: that of the client, which node knows, too; or null.
+  /// `secret`: that of the client, which the node knows, too; or null.
   HostileNodeWorld(Choices& choices, wire::LinkWay way,
                    std::shared_ptr<const KnownSecret> secret = nullptr)
       : choices_(choices), way_(way), secret_(secret), world_(1), node_(world_, "n", secret) {
     act();
   }
 
-  /// Returns what is wrong; empty: nothing is.
+  /// Returns what is wrong; empty: nothing.
   std::string run(NodeReached& reached) {
     FabricConnectionOptions options;
     options.way = way_;
@@ -65,10 +65,10 @@ class HostileNodeWorld {
  private:
   static constexpr std::uint64_t kTimeoutNs = 5'000'000;
   static constexpr std::uint64_t kGraceNs = 20'000'000;
-  static constexpr std::uint64_t kPauseNs = 5'000;  // between two looks of the client
+  static constexpr std::uint64_t kPauseNs = 5'000;  // between two polls of the client
   static constexpr int kActsMax = 400;
 
-  /// Looks at every byte that it is given, and counts completions.
+  /// Reads every byte that it is given, and counts completions.
   struct Reader final : Handler {
     void done(const Completion& completion) override {
       if (completion.tag >= times.size()) return void(++strange);
@@ -94,7 +94,7 @@ class HostileNodeWorld {
     std::uint64_t sum = 1;
   };
 
-  // The node's program: one thing after the other, and then it is gone.
+  // The node's program: it acts in sequence, and then crashes.
   void act() {
     if (choices_.over() || acts_ == kActsMax) {
       gone_ns_ = world_.now_ns();

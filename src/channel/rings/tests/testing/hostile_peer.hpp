@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a machine whose programs do to a node what no client should, by all that the verbs of
-// a fabric allow: hellos, guessed names, notes, lines, credits, WRITEs to anywhere, silence, and
-// sudden ends. What it does next, Choices decide.
+// For tests: a machine whose programs violate the protocol towards a node by all means of the
+// fabric's verbs: hellos, guessed tokens, notes, slots, credits, WRITEs to anywhere, silence, and
+// sudden ends. Choices select what it does next.
 //
-// What it asks for by lines that make sense is its own, by keys that begin with "h": so another
-// client knows what his keys hold.
+// Its well-formed requests use only keys that begin with "h", so other clients know what their own
+// keys hold.
 //
 // Thread: one at a time.
 #pragma once
@@ -22,16 +22,16 @@
 
 namespace espalier::client {
 
-/// What all hostile peers of a world know, and what came of it.
+/// What all hostile peers of a world know, and counts of what happened.
 struct HostileLore {
-  /// A session that was let in, and the rings that it has.
+  /// An accepted session, and its rings.
   struct Known {
     wire::LinkToken token{};
     wire::ConnectionLayout rings;
   };
   std::vector<Known> own;
-  /// The session of somebody who is no friend. It is only asked for with wrong rings: who asks
-  /// rightly has it, for that is what a name is for.
+  /// A correct client's session. The peers request it only with wrong rings: a correct request
+  /// would take it over, since the token is all that is needed.
   Known stolen;
   std::uint32_t map = 0;
 
@@ -39,18 +39,18 @@ struct HostileLore {
   std::uint64_t accepted = 0;
   std::uint64_t rejected = 0;
   std::uint64_t took_over = 0;
-  std::uint64_t ended = 0;  // pairs, by the node or by what they did
+  std::uint64_t ended = 0;  // pairs, by the node or by a violation
   std::uint64_t vanished = 0;
-  std::uint64_t answered = 0;  // lines
+  std::uint64_t answered = 0;  // slots
 };
 
-/// What they live on.
+/// The machine of the hostile peers.
 struct HostileMachine {
-  /// At first, and after each crash.
+  /// Called at first, and after each crash.
   std::function<std::unique_ptr<fabric::Endpoint>()> start;
-  /// The machine is gone, without a word to anybody. Its endpoint is destroyed afterwards.
+  /// The machine crashes without closing anything. Its endpoint is destroyed afterwards.
   std::function<void()> crash;
-  std::string target;  // what its connect() takes
+  std::string target;  // the argument of connect()
   std::uint64_t timeout_ns = 100'000;
 };
 
@@ -93,7 +93,7 @@ class HostilePeer {
     if (choices.one_in(4)) drop(which);
   }
 
-  /// The machine is gone, and then there again, knowing nothing.
+  /// The machine crashes, and restarts without state.
   void vanish() {
     ++lore_.vanished;
     machine_.crash();
@@ -102,7 +102,7 @@ class HostilePeer {
     endpoint_ = machine_.start();
   }
   void hang_up() { links_.clear(); }
-  /// Lets the endpoint work, and waits until there may be more for it to do, for so long at most.
+  /// Runs the endpoint, and waits until there may be more for it to do, for at most so long.
   void rest(std::uint64_t ns) {
     endpoint_->progress();
     endpoint_->wait(ns);
@@ -113,7 +113,7 @@ class HostilePeer {
   struct Known {
     std::unique_ptr<HostileLink> link;
     bool takes = true;     // posts its receives again
-    bool patient = false;  // does nothing that ends it
+    bool patient = false;  // does nothing that ends the session
     bool known = false;
     bool asked_by_name = false;
     std::uint64_t answered = 0;
@@ -123,7 +123,7 @@ class HostilePeer {
     links_.erase(links_.begin() + static_cast<std::ptrdiff_t>(which));
   }
 
-  // What a session outlives: so it gets on, and has something to lose.
+  // Nothing that ends a session, so that it makes progress and has state to lose.
   void go_on(Known& known, Choices& choices) {
     HostileLink& link = *known.link;
     switch (choices.below(8)) {
@@ -136,7 +136,7 @@ class HostilePeer {
     }
   }
 
-  // What has come of it so far.
+  // Records what has happened so far.
   void look(Known& known) {
     HostileLink& link = *known.link;
     link.poll(known.takes);
@@ -177,7 +177,7 @@ class HostilePeer {
     ++lore_.dialled;
     if (!known.link->dial(machine_.target, bytes)) return;
     links_.push_back(std::move(known));
-    // Whoever ends at once may not even have been heard.
+    // A pair that is closed immediately may never have reached the node.
     if (choices.one_in(8)) links_.pop_back();
   }
 
@@ -216,11 +216,11 @@ class HostilePeer {
     }
   }
 
-  // --- lines ------------------------------------------------------------------------------------
+  // --- slots -------------------------------------------------------------------------------------
 
   std::string message(Choices& choices, bool whole = false) {
     using Id = wire::OffloadId;
-    // What a helper thread does takes as long as that likes, and no seed repeats it.
+    // No call of a helper thread: its timing cannot be repeated from a seed.
     const Id offload =
         choices.pick({Id::noop, Id::put, Id::get, Id::erase, Id::scan, Id::count, Id::sequence,
                       Id::add, Id::snapshot_open, Id::snapshot_close, Id::cancel, Id::floor});
@@ -238,7 +238,8 @@ class HostilePeer {
     }
     if (offload == Id::scan) payload = "i";
     std::string made = rings::message_of(header, key, payload);
-    // A length that is not that of what follows: the rest is read as another message, or waits.
+    // A length that differs from that of the content: the rest is parsed as another message, or
+    // waits.
     if (!whole && choices.one_in(16))
       made[4 + choices.below(2)] = static_cast<char>(choices.below(256));
     return made;
@@ -248,8 +249,8 @@ class HostilePeer {
     std::string message(4 + wire::kRingSlotPayload * choices.between(1, 8), '\0');
     for (char& c : message) c = static_cast<char>(choices.below(256));
     std::string slots = to_slots(message, link.tail());
-    // Whichever line is taken for a header: nothing of a helper thread's, and nothing that writes
-    // what is another's.
+    // Whichever slot is parsed as a header: no call of a helper thread, and none that writes other
+    // clients' objects.
     for (std::size_t at = 12; at < slots.size(); at += wire::kRingSlotBytes) {
       slots[at] = static_cast<char>(
           choices.pick({0, 1, 2, 10, 11, 12, 13, 14, 15, 22, 23, 24, 26, 127, 128, 255}));
@@ -288,7 +289,7 @@ class HostilePeer {
     link.write(0, {}, immediate(link, choices));
   }
 
-  // Anywhere, in pieces of any length; oftenest where words are that somebody looks at.
+  // Anywhere, in pieces of any length; mostly at words that the node or a client reads.
   void write(HostileLink& link, Choices& choices) {
     const wire::ConnectionLayout rings = link.layout();
     if (!rings.valid()) return;
@@ -308,7 +309,7 @@ class HostilePeer {
     link.write(offset, std::move(bytes));
   }
 
-  // Over words that the node reads, or wrote, in memory that it has for the session.
+  // Over words that the node reads, or wrote, in the session's memory at the node.
   void scribble(HostileLink& link, Choices& choices) {
     const wire::ConnectionLayout rings = link.layout();
     if (!rings.valid()) return;
@@ -319,7 +320,7 @@ class HostilePeer {
     link.write(offset, std::string(base::bytes_of(word(link, choices))));
   }
 
-  // What a credit or a sequence word may be, or nearly.
+  // A plausible value of a credit or a sequence word, or one close to it.
   static std::uint64_t word(const HostileLink& link, Choices& choices) {
     const std::uint64_t near = choices.below(200);
     switch (choices.below(4)) {
@@ -335,7 +336,7 @@ class HostilePeer {
     link.credit(ring, word(link, choices));
   }
 
-  // READs and atomics, which nobody may; and the memory of other sessions.
+  // READs and atomics, which no peer may issue; and the memory of other sessions.
   void reach(HostileLink& link, Choices& choices) {
     const wire::LinkWelcome* const own = link.welcome();
     if (own == nullptr) return;

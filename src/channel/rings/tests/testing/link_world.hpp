@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's scheduler and one client in a simulated fabric, both by the code that runs in earnest:
-// the scheduler over a store, FabricClients, and a FabricConnection. What goes wrong is drawn from
-// a seed.
+// A node's scheduler and one client in a simulated fabric, with production code on both sides: the
+// scheduler over a store, FabricClients, and a FabricConnection. Faults are drawn from a seed.
 //
-// The client keeps requests in flight whose effect can be counted: numbers of a sequencer, of which
-// every one must come exactly once, and values that it wrote and reads again. A request that is
-// done twice, or lost, or answered twice, shows.
+// The client keeps requests in flight with countable effects: numbers of a sequencer, each of which
+// must arrive exactly once, and values that it wrote and reads again. So a request that runs twice,
+// is lost, or is answered twice is detected.
 //
 // Thread: one at a time.
 #pragma once
@@ -32,7 +31,7 @@
 
 namespace espalier::client {
 
-/// What happened in one or more worlds.
+/// Counts over one or more worlds.
 struct LinkReached {
   std::uint64_t resumed = 0;  // by the client
   std::uint64_t node_resumed = 0;
@@ -47,7 +46,7 @@ struct LinkReached {
 struct LinkWorldOptions {
   wire::LinkWay way = wire::LinkWay::write;
   std::uint32_t requests = 150;
-  bool cuts = true;    // of the links, each way
+  bool cuts = true;    // of links, in each direction
   bool pauses = true;  // of the node
   std::uint64_t give_up_ms = 20'000;
   std::uint64_t tick_ns = 5'000;  // between two turns of the node
@@ -74,13 +73,13 @@ class LinkWorld {
   LinkWorld(const LinkWorld&) = delete;
   LinkWorld& operator=(const LinkWorld&) = delete;
 
-  /// Returns what went wrong; empty: nothing did.
+  /// Returns what went wrong; empty: nothing.
   std::string run(LinkReached& reached) {
     std::string wrong = connect();
     return wrong.empty() ? go_on(reached) : wrong;
   }
 
-  /// The parts of run(), for whoever does something between them. They return as it does.
+  /// The parts of run(), for callers that act between them; same results as run().
   std::string connect() {
     if (!listens_) return "cannot listen";
     FabricConnectionOptions options;
@@ -139,7 +138,7 @@ class LinkWorld {
     }
     return check_end();
   }
-  /// The node crashes then, and after a while another begins where it was, which knows nothing.
+  /// The node crashes at this time; later another one starts in its place, without its state.
   void plan_restart(std::uint64_t crash_ns, std::uint64_t down_ns) {
     world_.at(crash_ns, [this] {
       world_.crash("n");
@@ -147,16 +146,16 @@ class LinkWorld {
     });
     world_.at(crash_ns + down_ns, [this] { start_node(world_.restart("n")); });
   }
-  /// Forgets what a client knew of a node that is no more. Requires: connect() follows.
+  /// Drops the client's state of a node that is gone. Requires: connect() follows.
   void forget() {
     part();
     in_flight_.clear();
     numbers_.clear();
     values_.clear();
   }
-  /// How often the node turns, from now on.
+  /// Sets the interval of the node's turns.
   void turn_every(std::uint64_t tick_ns) { tick_ns_ = tick_ns; }
-  /// The client does what it would while it waits: after a failure it connects again.
+  /// Runs the client as if it waited: after a failure it connects again.
   void attend() {
     if (connection_) connection_->make_progress();
   }
@@ -166,14 +165,14 @@ class LinkWorld {
     connection_.reset();
   }
 
-  /// Writes the secrets file of the node and has it loaded. Returns whether it was.
+  /// Writes the node's secrets file and has it loaded. Returns whether it was.
   bool write_secrets(const std::string& lines) {
     const std::string path = (folder_ / "secrets").string();
     std::ofstream(path) << lines << '\n';
     ::chmod(path.c_str(), 0600);
     return secrets_.load(path).has_value();
   }
-  /// Those of the client.
+  /// The client's secret.
   static std::shared_ptr<const KnownSecret> secret(std::string_view line = kSecretLine) {
     crypto::SecretBytes bytes{};
     const auto credential = crypto::parse_credential(line, bytes);
@@ -190,10 +189,10 @@ class LinkWorld {
   [[nodiscard]] fabric::sim::World& world() { return world_; }
   [[nodiscard]] FabricConnection& connection() { return *connection_; }
   [[nodiscard]] ThreadRings& rings() { return *rings_; }
-  /// How many sessions were let in and have not gone.
+  /// How many sessions were accepted and have not ended.
   [[nodiscard]] std::int64_t admitted() const { return admitted_; }
-  /// The name of the first session, which nobody but its client should know. Where secrets are
-  /// asked, the challenge was drawn before it.
+  /// The token of the first session, which only its client should know. With secrets the challenge
+  /// was drawn before it.
   [[nodiscard]] wire::LinkToken first_token() const {
     const std::size_t at = options_.secrets ? sizeof(wire::ProofNonce) / sizeof(drawn_[0]) : 0;
     return {drawn_.at(at), drawn_.at(at + 1)};
@@ -215,7 +214,7 @@ class LinkWorld {
   static fabric::sim::Faults faults(std::uint64_t seed) {
     auto faults = fabric::sim::Faults::harsh();
     faults.split_atomic_ns = {0, 0};
-    // Some worlds are calmer, so that all of a lap of the rings happens between two failures.
+    // Some worlds have fewer faults, so that a whole lap of the rings fits between two failures.
     if (seed % 3 == 0) faults = {};
     return faults;
   }
@@ -235,7 +234,7 @@ class LinkWorld {
     return options;
   }
 
-  // The machine's own time decides nothing.
+  // The machine's real time decides nothing.
   static offload::FixtureOptions no_sweeps() {
     offload::FixtureOptions options;
     options.sweep_ns = ~std::uint64_t{0} >> 2;
@@ -282,7 +281,7 @@ class LinkWorld {
     world_.after(tick_ns_, [this] { tick(); });
   }
 
-  // What they do takes none of the world's time.
+  // Helper threads take no simulated time.
   void await_helpers() {
     for (;;) {
       const auto numbers = serving_->services().helpers.numbers();
@@ -291,7 +290,7 @@ class LinkWorld {
     }
   }
 
-  // Between the cuts or across them, for longer than a pair bears, or not.
+  // Overlapping with cuts or not; shorter or longer than a pair's timeout.
   void plan_pauses(LinkReached& reached) {
     std::uint64_t at = world_.now_ns();
     for (std::uint64_t i = random_.between(0, 2); i != 0; --i) {
@@ -308,7 +307,7 @@ class LinkWorld {
     paused ? world_.pause("n") : world_.resume("n");
   }
 
-  // Each way by itself or both, for longer than a pair bears, or not.
+  // In one direction or both; shorter or longer than a pair's timeout.
   void plan_cuts(LinkReached& reached) {
     std::uint64_t at = world_.now_ns();
     for (std::uint64_t i = random_.between(1, 4); i != 0; --i) {
@@ -335,7 +334,7 @@ class LinkWorld {
     } else if (kind < 8) {
       asked.offload = wire::OffloadId::put;
       asked.key = "k" + std::to_string(random_.between(0, kKeys - 1));
-      // Now and then more than the rings hold.
+      // Sometimes more than the rings hold.
       const std::uint64_t bytes = random_.between(0, 19) == 0 ? 9'000 : random_.between(0, 300);
       asked.value = std::string(bytes, static_cast<char>('a' + random_.between(0, 25)));
     } else {
@@ -345,7 +344,7 @@ class LinkWorld {
     return asked;
   }
 
-  // One key has one request in flight at a time, so that what it holds is known.
+  // At most one request in flight per key, so that the key's value is known.
   [[nodiscard]] bool is_busy(const Asked& asked) const {
     if (asked.offload == wire::OffloadId::sequence) return false;
     for (const auto& [tag, other] : in_flight_) {
@@ -402,7 +401,7 @@ class LinkWorld {
     return {};
   }
 
-  // Numbers without a gap: none was taken by a request that was done once more.
+  // Numbers without a gap: no request ran twice.
   std::string check_end() {
     if (!numbers_.empty() && *numbers_.rbegin() + 1 != numbers_.size()) {
       return "numbers were taken twice";
@@ -423,7 +422,7 @@ class LinkWorld {
   std::int64_t admitted_ = 0;
   std::uint64_t tick_ns_ = options_.tick_ns;
   std::uint64_t nodes_ = 0;  // so far
-  std::uint32_t map_ = 0;    // what it was called at the last node: clients ask while there is none
+  std::uint32_t map_ = 0;    // its number at the last node, for requests while there is none
   bool client_came_ = false;
   bool listens_ = false;
   bool paused_ = false;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a node's side of a proof (wire/link_proof.hpp), by a node that knows the secret. Most
-// of what it says is right, so that its clients come to ask it for rings; what is not, Choices
-// decide.
+// For tests: a node's side of a proof (wire/link_proof.hpp), with the secret. Most of its messages
+// are correct, so that clients proceed to ask for rings; Choices select the wrong ones.
 //
 // Thread: one at a time.
 #pragma once
@@ -38,11 +37,11 @@ class NodeProver {
     completions_.reset();
   }
 
-  /// Accepts a hello that asks for a proof, in place of the one before, and says a challenge.
+  /// Accepts a hello that asks for a proof, instead of the previous one, and sends a challenge.
   void challenge(fabric::Endpoint& endpoint, const fabric::ConnectRequest& request,
                  wire::LinkWelcome welcome, Choices& choices) {
     if (pair_) pair_->close();
-    static_cast<void>(heard_proof());  // what comes of that one is for nobody
+    static_cast<void>(heard_proof());  // discards the previous one's proof
     fabric::QueuePairOptions options;
     options.sends = &*completions_;
     options.timeout_ns = 100'000;
@@ -62,7 +61,7 @@ class NodeProver {
     say(std::string(base::bytes_of(challenge_)), choices);
   }
 
-  /// Whether a proof has come that was not answered yet.
+  /// Whether a proof has arrived that is not answered yet.
   [[nodiscard]] bool heard_proof() {
     bool came = false;
     fabric::Completion completion;
@@ -91,7 +90,7 @@ class NodeProver {
     const std::size_t at = choices.below(bytes.size());
     bytes[at] = static_cast<char>(choices.below(256));
   }
-  // It never says more than two things by one pair, so both stay where they are.
+  // It sends at most two messages through one pair, so both stay in place.
   void say(std::string bytes, Choices& choices) {
     spoil(bytes, choices);
     std::string& kept = said_[next_++ % std::size(said_)];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a node that asks for proofs, and who would like to do without: by guessing, by saying
-// again what was heard, by playing the node. The checks return what is wrong; empty: nothing.
+// For tests: attacks on a node that asks for proofs: guessing, replay, and impersonation of the
+// node. The checks return what is wrong; empty: nothing.
 #pragma once
 
 #include <cstring>
@@ -32,7 +32,7 @@ inline bool refused(const std::optional<wire::LinkProven>& proven) {
          proven->code == static_cast<std::uint32_t>(Code::not_permitted) && proven->detail == 5;
 }
 
-/// A proof of one challenge is good for no other.
+/// A proof is valid for its own challenge only.
 inline std::string check_proofs_said_again() {
   SecretScene scene;
   auto first = scene.ask_challenge();
@@ -44,7 +44,7 @@ inline std::string check_proofs_said_again() {
   return refused(scene.prove(*second, proof)) ? "" : "a proof is taken twice";
 }
 
-/// What the node asks differs each time, in what it has drawn.
+/// Challenges differ in their nonces.
 inline std::string check_challenges_differ() {
   SecretScene scene;
   std::set<wire::ProofNonce> seen;
@@ -56,7 +56,7 @@ inline std::string check_challenges_differ() {
   return {};
 }
 
-/// A name is not enough.
+/// A name without its secret is refused.
 inline std::string check_wrong_secrets() {
   SecretScene scene;
   crypto::SecretBytes wrong = scene.right_secret();
@@ -71,7 +71,7 @@ inline std::string check_wrong_secrets() {
   return scene.serve();
 }
 
-/// A hello that was heard on the way is good once, and each bit of it counts.
+/// Replay of a captured hello: a hello is valid once, and each bit of it is signed.
 inline std::string check_hellos_said_again() {
   SecretScene scene;
   const wire::LinkHello asks = link_hello(wire::LinkWay::send, HostileScene::kRings);
@@ -93,7 +93,7 @@ inline std::string check_hellos_said_again() {
   return scene.serve();
 }
 
-/// A hello that was kept back on the way is void when the next one has come, wherever it is said.
+/// Replay of a delayed hello: it is void once a later one has arrived, from any address.
 inline std::string check_hellos_said_late() {
   SecretScene scene;
   const auto elsewhere = scene.world.world().add_node("e");
@@ -114,7 +114,7 @@ inline std::string check_hellos_said_late() {
   return scene.serve();
 }
 
-/// Plays a node, and knows no secret: it keeps the proofs that come, and accepts all of them.
+/// Plays a node without the secret: keeps the proofs that arrive, and accepts all of them.
 class RogueNode {
  public:
   explicit RogueNode(fabric::sim::World& world)
@@ -126,7 +126,7 @@ class RogueNode {
   RogueNode(const RogueNode&) = delete;
   RogueNode& operator=(const RogueNode&) = delete;
 
-  /// What becomes of a client with a secret.
+  /// The result of a client with a secret.
   Result<std::shared_ptr<FabricConnection>> meet() {
     FabricConnectionOptions options;
     options.request_slots = options.response_slots = 64;
@@ -188,7 +188,7 @@ class RogueNode {
     pair.proven.magic = wire::kProofMagic;
     pair.proven.step = static_cast<std::uint32_t>(wire::ProofStep::proven);
     pair.proven.token = {1, 2};
-    pair.proven.digest = pair.proof.digest;  // the best that it has
+    pair.proven.digest = pair.proof.digest;  // its best forgery
     pair.pair->post(fabric::WorkRequest::send(2, std::as_bytes(std::span(&pair.proven, 1))));
   }
 
@@ -202,8 +202,8 @@ class RogueNode {
   int clients_ = 0;
 };
 
-/// A node that sends back what it was sent has proven nothing; and it learns nothing by asking the
-/// same again.
+/// Reflection: a node that sends back a client's message has proven nothing, and repeating a
+/// challenge reveals nothing to it.
 inline std::string check_rogue_nodes() {
   fabric::sim::World world(3, {});
   RogueNode node(world);

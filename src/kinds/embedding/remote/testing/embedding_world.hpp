@@ -38,7 +38,7 @@ struct EmbeddingWorldOptions {
   std::uint32_t step_rows = 16;  // of one doorbell
   std::uint64_t replaced_every_ns = 20'000;
   double drops = 0;  // how likely the table goes at some moment
-  /// The table that gets its memory then was made before: so nobody writes over its page list.
+  /// The table that reuses its memory was made before, so that its page list is not overwritten.
   bool other_there = false;
 };
 
@@ -137,7 +137,7 @@ class EmbeddingWorld {
                                        .step_rows = options_.step_rows});
     reader_->lease().granted(1, 1, world_.now_ns(), world_.now_ns());
   }
-  // Renewals are answered at once, and the host counts no lease: memory is another's at once.
+  // Renewals are answered immediately, and the host counts no lease: memory is reused immediately.
   bool wait() {
     if (reader_->lease().due(world_.now_ns())) reader_->lease().renewed(1, world_.now_ns());
     client_->wait(100'000);
@@ -284,7 +284,7 @@ class EmbeddingWorld {
   std::uint64_t waits_ = 0;
   float last_value_ = 0;
   std::vector<std::pair<std::byte*, std::uint64_t>> damaged_;
-  std::vector<std::vector<float>> values_;  // that each row had, one after the other
+  std::vector<std::vector<float>> values_;  // of each row, in order
 };
 
 /// Runs one seed. Returns what is wrong, with the seed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A simulated world in which a hash map is read by READs while its host writes it: pairs of all
 // lengths come and go, bins move, snapshots are held, versions are released late, and memory is
-// reused as soon as leases allow, or, where the host counts none, at once. A check that tests run
+// reused as soon as leases allow, or immediately if the host ignores them. A check that tests run
 // on good readers and on broken ones.
 //
 // Thread: one.
@@ -30,7 +30,7 @@ struct HashWorldOptions {
   std::uint32_t in_flight = 4;
   bool together = false;
   std::string group{};       // that the map names
-  bool counts_lease = true;  // else the host reuses memory as if nobody read it
+  bool counts_lease = true;  // else the host reuses memory as if there were no readers
   std::uint64_t cache_bytes = 64 << 10;
   std::uint64_t record_cache_bytes = 0;
   std::uint64_t directory_bytes = 1 << 20;

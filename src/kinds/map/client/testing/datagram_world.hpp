@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a client's gets by datagrams and a node's reader of them, with a network between that
-// loses, repeats and delays what it carries, and an adversary on it who replays what passed, from
-// anywhere, and sends it changed; the map is written while gets are under way. All of one seed.
+// For tests: a client's datagram gets and a node's reader of them, on a network that loses, repeats
+// and delays datagrams, with an adversary that replays them, from any address, and sends forged
+// ones; the map is written while gets are in flight. Deterministic by seed.
 //
 // Thread: one.
 #pragma once
@@ -23,18 +23,18 @@
 
 namespace espalier::client {
 
-/// What happened in worlds, all together.
+/// Counts over all worlds.
 struct DatagramWorldCounts {
   std::uint64_t answered = 0;
   std::uint64_t by_ring = 0;
-  std::uint64_t unanswered = 0;  ///< gets that a client asks for by its rings
+  std::uint64_t unanswered = 0;  ///< gets that a client repeats by its rings
   std::uint64_t lost = 0;
   std::uint64_t doubled = 0;
   std::uint64_t replayed = 0;
   std::uint64_t changed = 0;
-  std::uint64_t repeated = 0;       ///< that a client sent again
-  std::uint64_t unasked = 0;        ///< that came to a client and were no answer
-  std::uint64_t written_while = 0;  ///< items, while a get of them was under way
+  std::uint64_t repeated = 0;       ///< requests that a client retransmitted
+  std::uint64_t unasked = 0;        ///< datagrams that a client rejected as answers
+  std::uint64_t written_while = 0;  ///< items written while a get of them was in flight
 
   [[nodiscard]] bool all_happened() const {
     return answered != 0 && by_ring != 0 && unanswered != 0 && lost != 0 && doubled != 0 &&
@@ -50,7 +50,7 @@ class DatagramWorld final : public DatagramWire {
     loss_ = random_.below(3) == 0 ? 2 : 12;
   }
 
-  /// Returns what is wrong; empty: nothing.
+  /// Returns the first error; empty: none.
   std::string run(int steps) {
     for (int i = 0; i < steps && wrong_.empty(); ++i) {
       if (!proved_) proved_ = gets_.prove();
@@ -76,7 +76,8 @@ class DatagramWorld final : public DatagramWire {
     under_way_.erase(due);
     return bytes;
   }
-  // Until the next that comes to either side; meanwhile others write, and the adversary sends.
+  // Runs until the next datagram arrives at either side; meanwhile others write, and the adversary
+  // sends.
   void wait(std::uint64_t until_ns) override {
     if (random_.below(4) == 0) write();
     if (random_.below(6) == 0) disturb();
@@ -123,7 +124,7 @@ class DatagramWorld final : public DatagramWire {
     for (int i = 0; i < times; ++i) {
       Packet sent = packet;
       if (random_.below(10) == 0) change(sent.bytes);
-      // Now and then so late that the asker has long gone on.
+      // Now and then so late that the client has long given up.
       const std::uint64_t most = random_.below(20) == 0 ? 50 * kDelayNs : kDelayNs;
       sent.at_ns = now_ + 1 + random_.below(most);
       under_way_.push_back(std::move(sent));
@@ -148,14 +149,14 @@ class DatagramWorld final : public DatagramWire {
     }
   }
 
-  // A switch may write the hint; all else is found out.
+  // A switch may write the hint; every other change is detected.
   void change(std::string& bytes) {
     const std::size_t at = random_.below(2) == 0 ? bytes.size() - 1 : random_.below(bytes.size());
     bytes[at] = static_cast<char>(bytes[at] ^ (1 << random_.below(8)));
     ++counts_.changed;
   }
 
-  // Something that passed comes once more, as it was or changed, from here or elsewhere.
+  // Sends an earlier datagram again, unchanged or changed, from here or elsewhere.
   void disturb() {
     if (passed_.empty()) return;
     const std::size_t newest = passed_.size() - 1;
@@ -179,7 +180,7 @@ class DatagramWorld final : public DatagramWire {
     }
   }
 
-  // The values that it had since the get began are those that may be answered.
+  // An answer must be a value that the item had since the get began.
   void get() {
     asked_ = any_key();
     const auto known = model_.find(*asked_);
@@ -215,7 +216,7 @@ class DatagramWorld final : public DatagramWire {
   base::Random random_;
   DatagramWorldCounts& counts_;
   offload::DatagramNode node_;
-  offload::DatagramClient asker_;  // for the connection that it has
+  offload::DatagramClient asker_;  // provides the connection
   DatagramGets gets_;
   std::uint64_t loss_ = 0;
   std::uint64_t now_ = 1'000'000'000;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: moments of a feed that must not mislead its readers, for which planted bugs are made.
+// For tests: conditions of a feed that must not mislead its readers, each with a planted bug.
 #pragma once
 
 #include <cstddef>
@@ -11,8 +11,8 @@
 
 namespace espalier::place {
 
-/// Has a node move, and shows the reader its entry with some words as they were before, in all
-/// ways. Returns how many of these it took. Requires: the reader has taken all that there was.
+/// Has a node move, and shows the reader its entry with every combination of old words. Returns how
+/// many of these it accepted. Requires: the reader has taken all entries.
 inline std::uint64_t halves_taken(FeedTable& table, FeedReader& reader, std::uint64_t version) {
   constexpr std::size_t kWords = sizeof(wire::FeedEntry) / 8;
   std::byte* const at = table.region().at(reader.cursor().entries_offset());
@@ -21,7 +21,7 @@ inline std::uint64_t halves_taken(FeedTable& table, FeedReader& reader, std::uin
   table.move(5, version);
   std::uint64_t now[kWords];
   std::memcpy(now, at, sizeof now);
-  reader.poll();  // of the header, which tells that there is one
+  reader.poll();  // reads the header, whose tail includes the entry
   reader.bring();
   std::uint64_t taken = 0;
   for (unsigned old = 1; old + 1 < 1u << kWords; ++old) {
@@ -37,8 +37,8 @@ inline std::uint64_t halves_taken(FeedTable& table, FeedReader& reader, std::uin
   return taken;
 }
 
-/// Has a reader begin in the middle of a change. Returns whether it knows of it afterwards.
-/// Requires: a build in which moments are reached; elsewhere nobody begins.
+/// Has a reader begin in the middle of a change. Returns whether it learned of the change.
+/// Requires: a build with moments (planted_tree_bugs.hpp); elsewhere no reader begins.
 inline bool knows_a_change_of_its_beginning() {
   FeedTable table(8);
   FeedReader first = table.follow();

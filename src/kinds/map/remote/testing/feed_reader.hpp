@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: what a reader that follows a map's feed takes the page table for.
+// For tests: a reader's copy of the page table, kept by a map's feed.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ class FeedReader {
              std::vector<wire::Lid> lids)
       : table_(table), memory_(memory), cursor_(std::move(cursor)), lids_(std::move(lids)) {}
 
-  /// Reads once. Returns how it came.
+  /// Reads once. Returns the outcome.
   FeedCursor::Came poll() {
     bring();
     return take();
@@ -50,7 +50,7 @@ class FeedReader {
     taken_ += changes.size();
     return came;
   }
-  /// Until nothing waits.
+  /// Polls until no entry waits.
   void catch_up() {
     do {
       poll();
@@ -65,7 +65,7 @@ class FeedReader {
   [[nodiscard]] const FeedCursor& cursor() const { return cursor_; }
   [[nodiscard]] std::uint64_t behind() const { return behind_; }
   [[nodiscard]] std::uint64_t taken() const { return taken_; }
-  /// Changes of a LID that went back in time, or had words of two.
+  /// Changes that went back in time for their LID, or mixed words of two entries.
   [[nodiscard]] std::uint64_t wrong() const { return wrong_; }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: a page table with some LIDs, its feed, and those who follow it.
+// For tests: a page table with some LIDs, its feed, and readers of the feed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -30,20 +30,20 @@ class FeedTable {
   FeedTable(const FeedTable&) = delete;
   FeedTable& operator=(const FeedTable&) = delete;
 
-  /// A reader of a feed that it turns on, or that is on.
+  /// A reader of the feed, which it turns on if necessary.
   FeedReader follow() {
     const auto place = table_.feed().add_follower();
     EXPECT_TRUE(place);
     return {table_, region_.at(0), *FeedCursor::create(*place, view_), lids_};
   }
-  /// Has node `which` move, to a place that nothing else has had.
+  /// Has node `which` move, to a place that no node had before.
   void move(std::size_t which, std::uint64_t version) {
     table_.set(lids_[which], place_of(which, version), version);
   }
   [[nodiscard]] static wire::Ref place_of(std::size_t which, std::uint64_t version) {
     return {version << 36 | (which + 1)};
   }
-  /// Whether the reader takes each node to be where it is.
+  /// Whether the reader knows the place of each node.
   [[nodiscard]] bool knows_all(const FeedReader& reader) const {
     for (const wire::Lid lid : lids_) {
       if (reader.place(lid) != table_.get(lid)) return false;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a cache say what it was never told: what another node, another map or an earlier
-// generation had, or no node at all. Whoever walks by it may be misled, and never be wrong.
+// Corrupts a cache: entries get the content of another node, another map, an earlier generation, or
+// random bytes. A walk that uses it may be misled, but must never answer wrongly.
 //
-// What entries are of stays as it is: a reader keeps the head of a leaf only once that was
-// confirmed, so a cache names no head of a generation that is still to come.
+// Keys of entries stay as they are: a reader caches the head of a leaf only after confirming it, so
+// a cache never names a head of a future generation.
 //
 // Thread: one.
 #pragma once
@@ -20,11 +20,11 @@ namespace espalier::place {
 
 class NodeCacheForger {
  public:
-  /// `any`: references of whatever kind. All outlive it.
+  /// `any`: arbitrary references. All outlive it.
   NodeCacheForger(NodeCache& cache, base::Random& random, const std::function<wire::Ref()>& any)
       : cache_(cache), random_(random), any_(any) {}
 
-  /// Changes about one entry of `one_in`.
+  /// Changes about one entry in `one_in`.
   void forge(std::uint64_t one_in) {
     for (std::uint64_t i = 0; i < cache_.chunks_.count; ++i) {
       NodeCache::ChunkSet& set = cache_.chunks_.sets[i];
@@ -40,7 +40,7 @@ class NodeCacheForger {
       }
     }
   }
-  /// Every node is where another one is.
+  /// Moves every place to another node.
   void swap_places() {
     std::uint64_t* last = nullptr;
     for_each_place([&](NodeCache::Place& place) {
@@ -48,14 +48,14 @@ class NodeCacheForger {
       last = &place.ref;
     });
   }
-  /// Every node was where it is remembered, and is there no more.
+  /// Makes every place stale.
   void outdate_places() {
     for_each_place([](NodeCache::Place& place) {
       const wire::Ref ref{place.ref};
       place.ref = wire::Ref::make(ref.offset(), ref.generation() - 1).bits;
     });
   }
-  /// Changes the root that a map's cache has.
+  /// Changes the root in a map's cache.
   void forge_root(MapCache& map) {
     const std::span root(map.root_bytes(), map.view_.geometry.node_bytes);
     const std::size_t chunks = root.size() / NodeCache::kChunkBytes;
@@ -71,7 +71,7 @@ class NodeCacheForger {
       }
     }
   }
-  // Other bytes, those of another entry, or one word that is another.
+  // Random bytes, those of another entry, or one changed word.
   void forge_bytes(std::span<std::byte> bytes) {
     const std::uint64_t how = random_.below(3);
     if (how == 0) return random_.fill(bytes);
