@@ -162,8 +162,7 @@ Result<Transacted> run_here(catalog::Catalog& catalog, store::ClientTurn& turn,
   memory::VersionClock& clock = **store::clock_of(*objects);
   for (const store::ObjectSteps& each : *objects) catalog::wait_for_disk(*each.object);
   std::string bytes;
-  const auto done =
-      store::transact_in_order(*catalog.store(), *objects, {.answer = &bytes, .turn = &turn});
+  const auto done = store::transact(*catalog.store(), *objects, {.answer = &bytes, .turn = &turn});
   if (!done) return refuse(done.error());
   if (!store::wait_for_release(clock, done->wait_for)) return std::unexpected(catalog::kRecordLost);
   const auto durable = catalog::await_record(catalog.redo(), done->sequence);

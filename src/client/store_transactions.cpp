@@ -92,7 +92,7 @@ Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::
   for (const store::ObjectSteps& each : *objects) catalog::wait_for_disk(*each.object);
   Transacted result;
   result.found.reserve(gets);  // allocated now: after execution nothing may fail
-  auto done = store::transact_in_order(*catalog.store(), *objects);
+  auto done = store::transact(*catalog.store(), *objects);
   if (!done) return std::unexpected(done.error());
   if (!store::wait_for_release(clock, done->wait_for)) return std::unexpected(catalog::kRecordLost);
   if (done->refused) return std::unexpected(*done->refused);

@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offloads of transactions (store/transaction.hpp), in the order of arrival among those with a
-// key in common (store/key_queues.hpp). The scheduler's thread executes a short one in one piece; a
-// helper executes a long one, and one that found no memory. If the log is full, it
+// The offloads of transactions (store/transaction.hpp). The scheduler's thread executes a short one
+// in one piece; a helper executes a long one, and one that found no memory. If the log is full, it
 // starts over when there may be room. A numbered one whose number another request is executing
 // retries shortly after.
 #include <algorithm>
-#include <cstdint>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,7 +13,6 @@
 
 #include "base/clock.hpp"
 #include "base/durable_mark.hpp"
-#include "base/random.hpp"
 #include "catalog/calls.hpp"
 #include "catalog/client_record.hpp"
 #include "catalog/redo_sink.hpp"
@@ -27,7 +23,6 @@
 #include "engine/services.hpp"
 #include "engine/typed_call.hpp"
 #include "memory/version_clock.hpp"
-#include "store/key_queues.hpp"
 #include "store/numbered_clients.hpp"
 #include "store/starved_write.hpp"
 #include "store/store_core.hpp"
@@ -37,8 +32,6 @@ namespace espalier::offload {
 namespace {
 
 constexpr std::uint64_t kRepeatedPaceNs = 100'000;
-constexpr std::uint64_t kQueuedPaceNs = 20'000;
-constexpr std::uint8_t kLooksAtOnce = 64;  // a short transaction ends meanwhile
 
 struct TransactState {
   std::vector<store::ObjectSteps> objects;  // empty: not read yet
@@ -47,11 +40,9 @@ struct TransactState {
   std::string found;       // reserved before anything is written
   store::ClientTurn turn;  // of a numbered one
   std::optional<store::RequestNumber> number;
-  std::unique_ptr<store::KeptAnswer> known;        // the earlier outcome of its number
-  tree::StarvedWrite starved;                      // `since_ns` 0: it has found memory so far
-  bool is_long = false;                            // not for the scheduler's thread
-  std::uint8_t looks = 0;                          // at its place, one in each turn
-  std::unique_ptr<store::KeyQueues::Place> place;  // null: not entered, or it has run
+  std::unique_ptr<store::KeptAnswer> known;  // the earlier outcome of its number
+  tree::StarvedWrite starved;                // `since_ns` 0: it has found memory so far
+  bool is_long = false;                      // not for the scheduler's thread
 };
 
 bool any_must_wait(const std::vector<store::ObjectSteps>& objects) {
@@ -64,80 +55,11 @@ Next run_on_helper(Call& call, TransactState& state) {
   tree::StoreCore& store = call.services().store;
   return call.helper_steps_when_possible([&state, &store](StepContext&) {
     if (state.starved.since_ns != 0) tree::make_room(store, state.starved);
-    state.done = store::transact_in_order(
+    state.done = store::transact(
         store, state.objects,
         {.waits = false, .answer = &state.found, .turn = state.turn ? &state.turn : nullptr});
     return JobStep::done;
   });
-}
-
-/// Runs it on this thread, unless it is long.
-void run_briefly(Call& call, TransactState& state) {
-  state.done = store::transact(call.services().store, state.objects,
-                               {.waits = false,
-                                .briefly = true,
-                                .answer = &state.found,
-                                .turn = state.turn ? &state.turn : nullptr});
-  state.is_long = *state.done && (*state.done)->too_long;
-  if (state.is_long) state.done.reset();
-}
-
-bool lacks_memory(const TransactState& state) {
-  return state.done && !*state.done && state.done->error().code == Code::out_of_memory;
-}
-
-/// The store's list of parts has a lock.
-struct TransactPart final : SchedulerPart {
-  store::KeyQueues* queues = nullptr;
-};
-
-store::KeyQueues& queues_of(Call& call) {
-  auto& part = call.scheduler_part<TransactPart>();
-  if (part.queues == nullptr) {
-    part.queues = &call.services().store.parts.of<store::KeyQueues>();
-  }
-  return *part.queues;
-}
-
-/// For the bound of its places: the connection, and the principal that it relays for.
-std::uint64_t queue_client_of(Call& call) {
-  const auto connection = reinterpret_cast<std::uintptr_t>(&call.connection());
-  return base::mix64(connection + std::hash<std::string_view>{}(call.principal().name));
-}
-
-// Nothing: it has its place in the queues of its keys. A client with many places waits without
-// another one, so that transactions of others come in between.
-std::optional<Next> enter_queues(Call& call, TransactState& state, store::KeyQueues& queues) {
-  auto place = std::make_unique<store::KeyQueues::Place>();
-  if (!queues.enter(*place, state.objects, queue_client_of(call))) {
-    return call.at(base::monotonic_ns() + kQueuedPaceNs);
-  }
-  state.place = std::move(place);
-  return std::nullopt;
-}
-
-// Runs it once no transaction that arrived before it has a key of it; a long one arrives when a
-// helper takes it. Nothing: it has run.
-std::optional<Next> run_in_order(Call& call, TransactState& state) {
-  if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
-  store::KeyQueues& queues = queues_of(call);
-  std::optional<store::KeyQueues::Alone> alone;
-  if (state.place == nullptr) {
-    alone = queues.try_alone();
-    if (!alone) {
-      if (const auto next = enter_queues(call, state, queues)) return *next;
-    }
-  }
-  if (state.place != nullptr && !state.place->is_first()) {
-    const bool is_long_ahead = state.looks == kLooksAtOnce;
-    if (is_long_ahead) return call.at(base::monotonic_ns() + kQueuedPaceNs);
-    ++state.looks;
-    return call.again();
-  }
-  run_briefly(call, state);
-  state.place.reset();
-  if (state.is_long) return run_on_helper(call, state);
-  return std::nullopt;
 }
 
 // A number that is refused for good is never executed, whatever is still under way.
@@ -150,7 +72,7 @@ Next refuse_number(Call& call, TransactState& state, const Error& error,
 // Like other writes, waits a while for memory that others hold, and then runs on a helper, which
 // first frees some. Nothing: it has found some, or is refused.
 std::optional<Next> try_again(Call& call, TransactState& state) {
-  if (!lacks_memory(state)) return std::nullopt;
+  if (*state.done || state.done->error().code != Code::out_of_memory) return std::nullopt;
   tree::StarvedWrite& starved = state.starved;
   if (starved.since_ns == 0) {
     starved.since_ns = base::monotonic_ns();
@@ -225,11 +147,20 @@ Next run_transaction(Call& call, const object_calls::Transact& asked, TransactSt
     state.objects = *std::move(objects);
   }
   if (!state.done) {
-    // Too many others wait for durability, or have waited for too long. A place in a queue is not
-    // kept while a disk is awaited.
-    if (state.place == nullptr && !state.clock->may_take()) return await_clock(call, state);
-    if (state.place == nullptr && any_must_wait(state.objects)) return call.after_release();
-    if (const auto next = run_in_order(call, state)) return *next;
+    // Too many others wait for durability, or have waited for too long.
+    if (!state.clock->may_take()) return await_clock(call, state);
+    if (any_must_wait(state.objects)) return call.after_release();
+    if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
+    state.done = store::transact(call.services().store, state.objects,
+                                 {.waits = false,
+                                  .briefly = true,
+                                  .answer = &state.found,
+                                  .turn = state.turn ? &state.turn : nullptr});
+    state.is_long = *state.done && (*state.done)->too_long;
+    if (state.is_long) {
+      state.done.reset();
+      return run_on_helper(call, state);
+    }
   }
   if (const auto next = try_again(call, state)) return *next;
   if (*state.done) return answer_transaction(call, state, is_numbered);

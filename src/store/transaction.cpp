@@ -14,7 +14,6 @@
 #include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_record.hpp"
 #include "memory/version_clock.hpp"
-#include "store/key_queues.hpp"
 #include "store/numbered_outcome.hpp"
 #include "store/planted_store_bugs.hpp"
 #include "store/starved_write.hpp"
@@ -350,50 +349,6 @@ Result<Transacted> attempt(memory::VersionClock& clock, std::span<ObjectSteps> o
   }
 }
 
-// Runs it once no transaction that arrived before it has a key of it. A short one that finds no
-// other needs no queue.
-Result<Transacted> attempt_in_order(tree::StoreCore& store, memory::VersionClock& clock,
-                                    std::span<ObjectSteps> objects,
-                                    const TransactTerms& terms) noexcept {
-  try {
-    auto& queues = store.parts.of<KeyQueues>();
-    if (const auto alone = queues.try_alone()) {
-      TransactTerms briefly = terms;
-      briefly.briefly = true;
-      auto done = attempt(clock, objects, briefly);
-      if (!done || !done->too_long || terms.briefly) return done;
-    }
-    KeyQueues::Place place;
-    static_cast<void>(queues.enter(place, objects));  // there is no bound
-    queues.await(place);
-    return attempt(clock, objects, terms);
-  } catch (const std::bad_alloc&) {
-    return fail(Code::out_of_memory);
-  }
-}
-
-/// Attempts it until it has its memory, or there is none. `attempted`: as attempt().
-template <class Attempted>
-Result<Transacted> run(tree::StoreCore& store, std::span<ObjectSteps> objects,
-                       const TransactTerms& terms, const Attempted& attempted) noexcept {
-  const auto clock = clock_of(objects);
-  if (!clock) return std::unexpected(clock.error());
-  if (*clock == nullptr) return fail(Code::invalid_argument);
-  auto done = attempted(**clock, objects, terms);
-  tree::StarvedWrite starved{only_erases(objects), 0, base::monotonic_ns(), false};
-  while (terms.waits && !done && done.error().code == Code::out_of_memory) {
-    if (!tree::may_try_again(store, starved)) break;
-    ++starved.attempts;
-    if (starved.attempts > tree::kAttemptsAtOnce) {
-      const std::uint64_t until_ns = base::monotonic_ns() + tree::kStarvedPaceNs;
-      while (base::monotonic_ns() < until_ns) std::this_thread::yield();
-    }
-    tree::make_room(store, starved);
-    done = attempted(**clock, objects, terms);
-  }
-  return done;
-}
-
 }  // namespace
 
 Result<memory::VersionClock*> clock_of(std::span<const ObjectSteps> objects) {
@@ -424,16 +379,22 @@ bool only_erases(std::span<const ObjectSteps> objects) {
 
 Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
                             const TransactTerms& terms) noexcept {
-  return run(store, objects, terms, attempt);
-}
-
-Result<Transacted> transact_in_order(tree::StoreCore& store, std::span<ObjectSteps> objects,
-                                     const TransactTerms& terms) noexcept {
-  const auto in_order = [&store](memory::VersionClock& clock, std::span<ObjectSteps> steps,
-                                 const TransactTerms& how) {
-    return attempt_in_order(store, clock, steps, how);
-  };
-  return run(store, objects, terms, in_order);
+  const auto clock = clock_of(objects);
+  if (!clock) return std::unexpected(clock.error());
+  if (*clock == nullptr) return fail(Code::invalid_argument);
+  auto done = attempt(**clock, objects, terms);
+  tree::StarvedWrite starved{only_erases(objects), 0, base::monotonic_ns(), false};
+  while (terms.waits && !done && done.error().code == Code::out_of_memory) {
+    if (!tree::may_try_again(store, starved)) break;
+    ++starved.attempts;
+    if (starved.attempts > tree::kAttemptsAtOnce) {
+      const std::uint64_t until_ns = base::monotonic_ns() + tree::kStarvedPaceNs;
+      while (base::monotonic_ns() < until_ns) std::this_thread::yield();
+    }
+    tree::make_room(store, starved);
+    done = attempt(**clock, objects, terms);
+  }
+  return done;
 }
 
 bool wait_for_release(const KeptAnswer& answer, catalog::RedoSink* sink) {

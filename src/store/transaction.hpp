@@ -100,11 +100,6 @@ struct TransactTerms {
 Result<Transacted> transact(tree::StoreCore& store, std::span<ObjectSteps> objects,
                             const TransactTerms& terms = {}) noexcept;
 
-/// The same by a thread that may block: each attempt once no transaction that arrived before it has
-/// a key of it (store/key_queues.hpp).
-Result<Transacted> transact_in_order(tree::StoreCore& store, std::span<ObjectSteps> objects,
-                                     const TransactTerms& terms = {}) noexcept;
-
 /// Waits until the outcome may be sent. False: it never may.
 [[nodiscard]] bool wait_for_release(memory::VersionClock& clock, std::uint64_t version);
 /// The same for a kept answer. `sink`: of its record.

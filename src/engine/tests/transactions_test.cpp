@@ -13,8 +13,6 @@
 #include "kinds/hash/format.hpp"
 #include "kinds/map/map_forms.hpp"
 #include "store/clock_groups.hpp"
-#include "store/key_queues.hpp"
-#include "store/transaction.hpp"
 #include "wire/refusal.hpp"
 
 namespace espalier::offload {
@@ -182,72 +180,6 @@ TEST_F(TransactionOffload, ARoleForSomeNamesReachesNoOthers) {
             Code::not_permitted);
   client_.connection->access = Access("someone", Right::read, "own/");
   EXPECT_EQ(transact(Asked({"own/a"}).put(0, "k", "1")).code(), Code::not_permitted);
-}
-
-// --- the order of arrival ------------------------------------------------------------------------
-
-/// Has a place in the queue of a key of "own/a", as a transaction of another thread has.
-class TransactionOrder : public TransactionOffload {
- protected:
-  TransactionOrder() {
-    std::vector<store::ObjectSteps> held(1);
-    held[0].id = node_.catalog().find_any("own/a")->id;
-    held[0].steps.push_back({catalog::StepKind::put, "k", "held"});
-    EXPECT_TRUE(node_.store().parts.of<store::KeyQueues>().enter(place_, held));
-  }
-  void post(SchedulerFixture::Client& client, const Asked& asked) {
-    client->post(
-        message_of(request_of(OffloadId::transact, 0, ++tag_, asked.objects()), {}, asked.bytes()));
-    client->ring();
-    node_.turns(100);  // it has arrived
-  }
-  SchedulerFixture::Client& other_ = node_.connect(kLongRequests, 2);
-  store::KeyQueues::Place place_;
-};
-
-TEST_F(TransactionOrder, OneWaitsForThoseOfItsKeysThatArrivedBeforeIt) {
-  post(client_, Asked({"own/a"}).get(0, "k").put(0, "k", "1"));
-  post(other_, Asked({"own/a"}).get(0, "k").put(0, "k", "2"));
-  SchedulerFixture::Client& third = node_.connect(kLongRequests, 3);
-  const Asked apart = Asked({"own/a", "own/h"}).put(0, "l", "1").put(1, "k", "1");
-  EXPECT_EQ(
-      node_.call(third, request_of(OffloadId::transact, 0, ++tag_, 2), {}, apart.bytes()).code(),
-      Code::invalid)
-      << "it has no key in common with them";
-  EXPECT_FALSE(client_->receive(0));
-  EXPECT_FALSE(other_->receive(0));
-  place_.leave();
-  const Response second = node_.wait(other_);
-  const Response first = node_.wait(client_);
-  ASSERT_EQ(first.code(), Code::invalid) << first.payload;
-  EXPECT_EQ(first.payload, base::bytes_of(FoundHead{}));
-  EXPECT_EQ(second.payload, found(first.header.version, "1"));
-}
-
-// So another client waits for no more of it.
-TEST_F(TransactionOrder, OfOneClientOnlySomeWaitInQueues) {
-  constexpr std::uint32_t kSome = store::KeyQueues::kPlacesOfClientMax;
-  constexpr std::uint32_t kMany = kSome + 4;
-  for (std::uint32_t i = 1; i <= kMany; ++i) {
-    post(client_, Asked({"own/a"}).put(0, "k", std::to_string(i)));
-  }
-  post(other_, Asked({"own/a"}).get(0, "k"));
-  place_.leave();
-  const Response read = node_.wait(other_);
-  EXPECT_TRUE(read.payload.ends_with(std::to_string(kSome))) << read.payload.size();
-  for (std::uint32_t i = 1; i <= kMany; ++i) {
-    EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
-  }
-}
-
-TEST_F(TransactionOrder, AClientThatGoesLeavesItsQueues) {
-  post(client_, Asked({"own/a"}).put(0, "k", "1"));
-  post(other_, Asked({"own/a"}).get(0, "k"));
-  node_.disconnect(client_);
-  node_.turns(100);
-  EXPECT_FALSE(other_->receive(0));
-  place_.leave();
-  EXPECT_EQ(node_.wait(other_).payload, base::bytes_of(FoundHead{}));
 }
 
 // --- with numbers --------------------------------------------------------------------------------
