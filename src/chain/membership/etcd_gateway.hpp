@@ -43,7 +43,8 @@ class EtcdGateway {
       : endpoints_(std::move(endpoints)), access_(std::move(access)) {}
 
   /// The answer of the first endpoint that has one before `until_ns` of base::monotonic_ns().
-  /// Errors: that of the last endpoint; the request may have been executed.
+  /// Errors: that of the first endpoint that is unavailable, else that of the last one; the request
+  /// may have been executed.
   [[nodiscard]] std::expected<std::string, EtcdError> post(std::string_view path,
                                                            const std::string& body,
                                                            std::uint64_t until_ns = kNoEnd);

@@ -5,6 +5,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -102,8 +104,42 @@ TEST(EtcdGateway, AServerThatIsSlowIsGivenUp) {
 
 TEST(EtcdGateway, AServerThatEndsOrCannotServeIsUnavailable) {
   EXPECT_EQ(error_of({"", FakeEtcd::Then::close}).fault, EtcdFault::unavailable);
-  EXPECT_EQ(error_of({http_answer(503, R"({"message":"no leader"})")}).fault,
-            EtcdFault::unavailable);
+  for (const int status : {408, 429, 500, 503}) {
+    EXPECT_EQ(error_of({http_answer(status, R"({"message":"no leader"})")}).fault,
+              EtcdFault::unavailable)
+        << status;
+  }
+}
+
+// While one of them may serve later, asking again may help.
+TEST(EtcdGateway, OfSeveralFaultsTheOneThatMayPassIsTheAnswer) {
+  const auto answers = [](int status) {
+    return
+        [status](const FakeEtcd::Request&) { return FakeEtcd::Answer{http_answer(status, "{}")}; };
+  };
+  const FakeEtcd busy(answers(503));
+  const FakeEtcd refusing(answers(403));
+  const FakeEtcd strange(answers(404));
+  const auto error_of_all = [](const std::vector<std::string>& endpoints) {
+    const auto read = membership_at(endpoints).read_until(base::monotonic_ns() + kFarNs);
+    return read ? EtcdError{} : read.error();
+  };
+  for (const auto& endpoints : std::vector<std::vector<std::string>>{
+           {busy.endpoint(), refusing.endpoint(), strange.endpoint()},
+           {refusing.endpoint(), busy.endpoint(), strange.endpoint()},
+           {refusing.endpoint(), strange.endpoint(), busy.endpoint()}}) {
+    const EtcdError error = error_of_all(endpoints);
+    EXPECT_EQ(error.fault, EtcdFault::unavailable);
+    EXPECT_THAT(error.words, HasSubstr(busy.endpoint() + ": it answers with status 503"));
+  }
+  EXPECT_EQ(error_of_all({strange.endpoint(), refusing.endpoint()}).fault, EtcdFault::refused);
+  EXPECT_EQ(error_of_all({refusing.endpoint(), strange.endpoint()}).fault, EtcdFault::strange);
+}
+
+TEST(EtcdGateway, AnEndpointThatMakesNoAddressIsStrange) {
+  const auto read = membership_at({"[:1"}).read_until(base::monotonic_ns() + kFarNs);
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().fault, EtcdFault::strange) << read.error().words;
 }
 
 TEST(EtcdGateway, ARefusalSaysWhatEtcdSaysInPrintableLetters) {
@@ -160,6 +196,41 @@ TEST(EtcdGateway, APasswordIsSentOnceAndThenItsToken) {
   EXPECT_TRUE(membership.read());
   EXPECT_TRUE(membership.read());
   EXPECT_EQ(etcd.requests(), 3u);
+}
+
+// What answers may repeat the request. The reason ends in logs and in what `chain status` prints.
+TEST(EtcdGateway, NoReasonShowsThePassword) {
+  using Body = std::function<std::string(const FakeEtcd::Request&)>;
+  const Body as_it_is = [](const FakeEtcd::Request& request) { return request.body; };
+  const Body in_a_message = [](const FakeEtcd::Request& request) {
+    return nlohmann::json{{"message", "cannot read " + request.body}}.dump();
+  };
+  const Body alone = [](const FakeEtcd::Request& request) {
+    return nlohmann::json{{"message", nlohmann::json::parse(request.body)["password"]}}.dump();
+  };
+  for (const std::string password : {"open-sesame", "ses\"ame\\open"}) {
+    for (const Body& body : {as_it_is, in_a_message, alone}) {
+      const FakeEtcd etcd([&](const FakeEtcd::Request& request) {
+        return FakeEtcd::Answer{http_answer(400, body(request))};
+      });
+      const auto read = membership_at({etcd.endpoint()}, {.user = "ann", .password = password})
+                            .read_until(base::monotonic_ns() + kFarNs);
+      ASSERT_FALSE(read);
+      EXPECT_EQ(read.error().fault, EtcdFault::refused);
+      EXPECT_THAT(read.error().words, HasSubstr("user 'ann' in (it answers with status 400"));
+      EXPECT_THAT(read.error().words, Not(HasSubstr("ame"))) << "a part of each";
+    }
+  }
+}
+
+TEST(EtcdGateway, WhyAUserIsRefusedIsSaid) {
+  const FakeEtcd etcd([](const FakeEtcd::Request&) {
+    return FakeEtcd::Answer{http_answer(401, R"({"message":"invalid user ID or password"})")};
+  });
+  const auto read = membership_at({etcd.endpoint()}, {.user = "ann", .password = "open-sesame"})
+                        .read_until(base::monotonic_ns() + kFarNs);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().words, HasSubstr("status 401: invalid user ID or password"));
 }
 
 TEST(EtcdGateway, ATokenThatWouldBeMoreThanALineIsRefused) {

@@ -74,9 +74,11 @@ Result<void> ChainNodes::ask(std::uint64_t until_ns) {
   const auto before = known();
   const std::lock_guard asking(asking_);
   if (known() != before) return {};  // another thread has asked meanwhile
+  if (failed_ && !may_ask()) return std::unexpected(*failed_);
   auto nodes = ask_etcd(until_ns);
   may_ask_ns_.store(base::monotonic_ns() + kAskPauseNs, std::memory_order_relaxed);
-  if (!nodes) return std::unexpected(nodes.error());
+  failed_ = nodes ? std::nullopt : std::optional(nodes.error());
+  if (failed_) return std::unexpected(*failed_);
   auto found = made_known(std::move(*nodes));
   const std::lock_guard lock(mutex_);
   known_ = std::move(found);

@@ -60,7 +60,8 @@ class ChainNodes {
   /// Whether the last request to it is long enough ago.
   [[nodiscard]] bool may_ask() const;
   /// Asks etcd, and knows its answer from then on; after a failure what was known before. One of
-  /// several threads asks. Cost: blocks, at most until `until_ns` of base::monotonic_ns(), or that
+  /// several threads asks; where that failed, the others, and those that come within kAskPauseNs,
+  /// get its error. Cost: blocks, at most until `until_ns` of base::monotonic_ns(), or that
   /// of the thread that asks. Errors: no_chain (detail: a ChainFault). Requires: is_in_etcd().
   Result<void> ask(std::uint64_t until_ns);
 
@@ -74,6 +75,7 @@ class ChainNodes {
   const std::optional<chain::EtcdPlace> place_;
   std::mutex asking_;                            // held while etcd is asked; taken before mutex_
   std::unique_ptr<chain::EtcdMembership> etcd_;  // guarded by asking_; null: not asked yet
+  std::optional<Error> failed_;                  // guarded by asking_: why it failed last
   std::atomic<std::uint64_t> may_ask_ns_{0};
   mutable std::mutex mutex_;  // guards all below
   Known known_;

@@ -4,6 +4,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/stat.h>
 
 #include <atomic>
@@ -17,6 +18,7 @@
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
 #include "chain/membership/testing/fake_etcd.hpp"
+#include "channel/rings/testing/fake_node.hpp"
 #include "espalier/map.hpp"
 
 namespace espalier::client {
@@ -193,6 +195,79 @@ TEST_F(ChainNodesAccess, AFileWithoutUseIsAFaultBeforeAnythingIsSent) {
             (Error{Code::no_chain, 0, 7}));
 }
 
+/// Nodes at two addresses; `refusing_` accepts no client, and says why.
+class ChainNodesRefusal : public ::testing::Test {
+ protected:
+  static constexpr wire::ConnectionLayout kRings{64, 64, 1};
+  static constexpr Error kWhy{Code::not_permitted, 0, 4};
+  static void refuse(wire::Welcome& welcome) {
+    welcome.code = static_cast<std::uint32_t>(kWhy.code);
+    welcome.detail = kWhy.detail;
+  }
+  void SetUp() override { refusing_.change = refuse; }
+  /// Connects while each of the two accepts one client.
+  [[nodiscard]] Result<std::shared_ptr<NodeConnection>> connect(const NodeAddress& address) {
+    return refusing_.accepting(
+        kRings, [&] { return other_.accepting(kRings, [&] { return connect_to(address, {}); }); });
+  }
+  [[nodiscard]] NodeAddress both() const {
+    return *parse_node_address("chain://unix:" + refusing_path_ + ",unix:" + other_path_);
+  }
+
+  base::TemporaryFolder folder_;
+  const std::string refusing_path_ = folder_ / "refusing";
+  const std::string other_path_ = folder_ / "other";
+  FakeNode refusing_{refusing_path_};
+  FakeNode other_{other_path_};
+};
+
+// What is at an old address may be another node than a member, with other secrets.
+TEST_F(ChainNodesRefusal, ANodeBehindOneThatRefusesIsTried) {
+  const auto connected = connect(both());
+  ASSERT_TRUE(connected) << message(connected.error());
+}
+
+TEST_F(ChainNodesRefusal, IsTheAnswerOnceAllWereTried) {
+  other_.change = refuse;
+  const base::Stopwatch watch;
+  const auto connected = connect(both());
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error(), kWhy);
+  EXPECT_LT(watch.elapsed_ns(), kFarNs);
+}
+
+TEST_F(ChainNodesRefusal, IsTheAnswerThoughTheLastNodeIsNotThere) {
+  const NodeAddress address = *parse_node_address("chain://unix:" + refusing_path_ +
+                                                  ",unix:" + (folder_ / "none").string());
+  const auto connected = connect(address);
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error(), kWhy);
+}
+
+TEST_F(ChainNodesRefusal, EtcdIsAskedOnceForOtherNodes) {
+  std::atomic<bool> has_moved{false};
+  const FakeEtcd etcd([&](const FakeEtcd::Request&) {
+    return names({"unix:" + (has_moved ? other_path_ : refusing_path_)});
+  });
+  const NodeAddress address = *parse_node_address("chain://etcd://" + etcd.endpoint() + "/key");
+  ChainNodes& nodes = *std::get<ChainAddress>(address).nodes;
+  ASSERT_TRUE(nodes.ask(far()));
+  while (!nodes.may_ask()) ::poll(nullptr, 0, 1);
+  has_moved = true;
+  const auto connected = connect(address);
+  ASSERT_TRUE(connected) << message(connected.error());
+  EXPECT_EQ(etcd.requests(), 2u);
+}
+
+TEST_F(ChainNodesRefusal, IsTheAnswerWhereEtcdNamesNoOtherNode) {
+  const FakeEtcd etcd([&](const FakeEtcd::Request&) { return names({"unix:" + refusing_path_}); });
+  const NodeAddress address = *parse_node_address("chain://etcd://" + etcd.endpoint() + "/key");
+  const auto connected = connect(address);
+  ASSERT_FALSE(connected);
+  EXPECT_EQ(connected.error(), kWhy);
+  EXPECT_EQ(etcd.requests(), 1u);
+}
+
 // What does not change by waiting is not waited for.
 TEST(ChainNodes, ConnectingEndsWhereEtcdSaysThatThereIsNoChain) {
   const FakeEtcd etcd(
@@ -228,6 +303,27 @@ TEST(ChainNodesSlow, ConnectingEndsThoughNoNodeServes) {
   EXPECT_EQ(store.error(), (Error{Code::system, 0, ENOENT}));
   EXPECT_GE(etcd.requests(), 2u);
   EXPECT_LE(etcd.requests(), 42u);
+}
+
+// The others waited for the one that asked: its error is theirs, and the pause is kept.
+TEST(ChainNodesConcurrency, ThreadsThatWaitedDoNotAskAgainWhatFailed) {
+  const FakeEtcd etcd(
+      [](const FakeEtcd::Request&) { return FakeEtcd::Answer{http_answer(503, "{}")}; });
+  ChainNodes nodes(chain::EtcdPlace{{etcd.endpoint()}, "key"});
+  const base::Stopwatch watch;
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([&] {
+      for (int again = 0; again < 5; ++again) {
+        const auto asked = nodes.ask(far());
+        ASSERT_FALSE(asked);
+        EXPECT_EQ(asked.error(), (Error{Code::no_chain, 0, 1}));
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_GE(etcd.requests(), 1u);
+  EXPECT_LE(etcd.requests(), 1 + watch.elapsed_ns() / ChainNodes::kAskPauseNs);
 }
 
 TEST(ChainNodesConcurrency, ThreadsAskAndReadAtTheSameTime) {

@@ -68,15 +68,19 @@ bool may_name_nodes(const Error& error) {
   return error.detail == static_cast<std::uint32_t>(ChainFault::unavailable);
 }
 
-// Members that are not the head accept no client. One that does not know the secret says so
-// immediately. While etcd fails, the nodes known so far are tried until the end.
+// Members that are not the head accept no client. A node that refuses this client may be another
+// one than a member, at an old address: the search ends by its refusal once all nodes were tried
+// and etcd, if it may be asked, was. While etcd fails, the nodes known so far are tried until the
+// end.
 Result<std::shared_ptr<NodeConnection>> connect_to_head(
     ChainNodes& chain, const std::shared_ptr<const KnownSecret>& secret,
     std::optional<std::uint32_t> node_user) {
   const std::uint64_t until_ns = base::monotonic_ns() + kHeadTimeoutNs;
+  bool has_asked = false;
   for (bool is_first = true;; is_first = false) {
     auto turn = chain.turn(is_first);
     if ((!is_first || turn.count == 0) && chain.may_ask()) {
+      has_asked = true;
       const auto asked = chain.ask(until_ns);
       const bool may_come = asked || may_name_nodes(asked.error());
       if (!asked && turn.nodes->empty() && (!may_come || base::monotonic_ns() >= until_ns)) {
@@ -84,14 +88,21 @@ Result<std::shared_ptr<NodeConnection>> connect_to_head(
       }
       turn = chain.turn(false);
     }
+    std::optional<Error> refused;
     for (std::size_t i = 0; i < turn.count; ++i) {
       const std::size_t place = (turn.first + i) % turn.nodes->size();
       auto connected = connect_to_one((*turn.nodes)[place], secret, node_user, kNodeTimeoutMs);
-      if (connected) chain.accepted(turn, place, *connected);
-      const bool is_final = connected || connected.error().code == Code::not_permitted ||
-                            base::monotonic_ns() > until_ns;
-      if (is_final) return connected;
+      if (connected) {
+        chain.accepted(turn, place, *connected);
+        return connected;
+      }
+      if (!refused && connected.error().code == Code::not_permitted) refused = connected.error();
+      if (base::monotonic_ns() > until_ns)
+        return std::unexpected(refused.value_or(connected.error()));
     }
+    const bool tried_all = turn.count == turn.nodes->size();
+    const bool is_final = tried_all && (has_asked || !chain.may_ask());
+    if (refused && is_final) return std::unexpected(*refused);
     ::poll(nullptr, 0, kHeadPauseMs);
   }
 }
