@@ -22,7 +22,7 @@
 #include "bench/mix.hpp"
 #include "bench/node_process.hpp"
 #include "bench/own_node.hpp"
-#include "chain/membership.hpp"
+#include "chain/membership/membership.hpp"
 #include "espalier/hash_map.hpp"
 
 namespace espalier::bench {

@@ -6,8 +6,8 @@ include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 set(objects)
-foreach(module base wire memory catalog crypto fabric rings dataplane tree table sequencer hash
-               region embedding channel place client)
+foreach(module base wire memory catalog crypto membership fabric rings dataplane tree table
+               sequencer hash region embedding channel place client)
   get_target_property(type espalier_${module} TYPE)
   if(type STREQUAL "STATIC_LIBRARY")
     list(APPEND objects $<TARGET_OBJECTS:espalier_${module}>)

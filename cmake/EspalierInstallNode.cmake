@@ -11,10 +11,9 @@ add_library(espalier::node ALIAS espalier_with_node)
 set_target_properties(espalier_with_node PROPERTIES LINKER_LANGUAGE CXX EXPORT_NAME node
                                                     OUTPUT_NAME espalier-node)
 # By their names, as the linker finds them where the package is installed.
-set(node_libraries fmt curl ${httplib_LIBRARIES})
+set(node_libraries fmt ${httplib_LIBRARIES})
 target_link_libraries(espalier_with_node INTERFACE
-  espalier_with_regex $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:CURL::libcurl>
-  $<BUILD_INTERFACE:espalier_httplib>
+  espalier_with_regex $<BUILD_INTERFACE:fmt::fmt> $<BUILD_INTERFACE:espalier_httplib>
   "$<INSTALL_INTERFACE:${node_libraries}>")
 add_dependencies(espalier_install espalier_with_node)
 install(TARGETS espalier_with_node EXPORT espalier ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})

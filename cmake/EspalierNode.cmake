@@ -2,10 +2,6 @@
 # What the node needs, and libraries that applications link do not.
 find_package(fmt REQUIRED)
 
-# Chains of nodes that are kept in etcd.
-find_package(CURL REQUIRED)
-find_package(nlohmann_json REQUIRED)
-
 # Its header alone, not the library that the package's own target links: sanitizers shall see into
 # it, for it reads what people write.
 find_package(tomlplusplus REQUIRED)

@@ -134,17 +134,21 @@ if command -v etcd >/dev/null; then
   start_etcd
   await "etcd answers" etcd_answers
   members=etcd://127.0.0.1:$port/espalier-run
+  address=chain://$members  # etcd names the nodes, and the client needs to know none
 else
   step "three nodes, whose chain a file keeps: etcd is not there (apt-get install etcd-server)"
 fi
 # An etcd that has just begun has no leader yet, and answers nothing until then.
 await "the chain is made" "$espalier" chain create --members "$members" --fence-ms "$fence_ms" \
-  "a=shm:$folder/chain.a" "b=shm:$folder/chain.b" "c=shm:$folder/chain.c"
+  "a=shm:$folder/chain.a" "b=shm:$folder/chain.b" "c=shm:$folder/chain.c" \
+  --clients "a=unix:$folder/a.sock" --clients "b=unix:$folder/b.sock" \
+  --clients "c=unix:$folder/c.sock"
 for node in "${nodes[@]}"; do
   start_node "$node"
 done
 await "the chain serves" "$espalier" chain status --members "$members" --serves
 await "a client is served" "$espalier" put count 0 --at "$address"
+echo "clients find the chain by $address"
 echo "0 0" >"$counted"
 count_on &
 process[client]=$!
@@ -157,7 +161,8 @@ try "$espalier" chain status --members "$members"
 
 step "it is added again, and comes back behind the others"
 before=$(last_count)
-try "$espalier" chain add --members "$members" "a=shm:$folder/chain.a"
+try "$espalier" chain add --members "$members" "a=shm:$folder/chain.a" \
+  --clients "a=unix:$folder/a.sock"
 start_node a
 await "it is a member again" has_members 3
 count_some

@@ -6,7 +6,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
+#include <string>
 #include <thread>
+
+#include "chain/membership/testing/fake_etcd.hpp"
 
 namespace espalier::test {
 namespace {
@@ -23,13 +27,13 @@ TEST(CApiVersion, IsThatOfTheProject) {
 }
 
 TEST(CApiErrors, HaveTheNamesAndNumbersOfTheCppOnes) {
-  for (int code = 1; code <= ESPALIER_OUTDATED; ++code) {
+  for (int code = 1; code <= ESPALIER_NO_CHAIN; ++code) {
     EXPECT_EQ(espalier_code_name(code), name(static_cast<Code>(code)));
     EXPECT_NE(std::string(espalier_code_name(code)), "unknown");
   }
   EXPECT_STREQ(espalier_code_name(ESPALIER_OK), "ok");
   EXPECT_STREQ(espalier_code_name(ESPALIER_INTERNAL), "internal");
-  for (const int code : {-1, ESPALIER_OUTDATED + 1, 999, 1001, 1 << 16, (1 << 16) + 1}) {
+  for (const int code : {-1, ESPALIER_NO_CHAIN + 1, 999, 1001, 1 << 16, (1 << 16) + 1}) {
     EXPECT_STREQ(espalier_code_name(code), "unknown") << code;
   }
 }
@@ -56,6 +60,20 @@ TEST(CApiErrors, OfAddresses) {
   EXPECT_EQ(espalier_store_open(nullptr, nullptr, &store), ESPALIER_INVALID_ARGUMENT);
   EXPECT_EQ(espalier_store_open("embedded", nullptr, nullptr), ESPALIER_INVALID_ARGUMENT);
   EXPECT_EQ(espalier_store_close(nullptr), ESPALIER_OK);
+}
+
+TEST(CApiErrors, OfChainsInEtcd) {
+  const chain::FakeEtcd etcd([](const chain::FakeEtcd::Request&) {
+    return chain::FakeEtcd::Answer{chain::http_answer(200, chain::range_body(std::nullopt))};
+  });
+  espalier_store* store = nullptr;
+  EXPECT_EQ(espalier_store_open("chain://etcd://nowhere/key", nullptr, &store),
+            ESPALIER_INVALID_ARGUMENT);
+  const std::string address = "chain://etcd://" + etcd.endpoint() + "/key";
+  EXPECT_EQ(espalier_store_open(address.c_str(), nullptr, &store), ESPALIER_NO_CHAIN);
+  EXPECT_EQ(espalier_error_detail(), 5u);
+  EXPECT_THAT(espalier_error_message(), HasSubstr("There is no chain under this key"));
+  EXPECT_EQ(store, nullptr);
 }
 
 TEST(CApiSecrets, AreReadOrMade) {

@@ -65,6 +65,11 @@ enum class Code : std::uint16_t {
   /// the request refers to an outdated version of the object, e.g. to the grouping by which ids
   /// were renumbered; nothing was done. Fetch the current one and retry. detail: its number, or 0
   outdated = 24,
+  /// etcd names no nodes of the chain at this address; nothing was done. detail: 1 no endpoint
+  /// answers, retry later; 2 it refuses user, password or certificate; 3 what answers is no etcd,
+  /// or the key holds no chain; 4 libcurl is missing; 5 there is no such key; 6 no member has an
+  /// address for clients; 7 the file named by ESPALIER_ETCD_FILE is unusable
+  no_chain = 25,
 };
 
 /// An 8-byte error: a code, and a detail whose meaning depends on the code (errno, a limit, an

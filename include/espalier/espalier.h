@@ -92,6 +92,11 @@ typedef int32_t espalier_code;
 /// What the request was made by is not what the object has now, as groups by which ids were
 /// renumbered; nothing was done. Ask for it anew. The detail: the number of what it has now, or 0.
 #define ESPALIER_OUTDATED 24
+/// etcd names no nodes of the chain at this address; nothing was done. The detail: 1 no endpoint
+/// answers, ask later; 2 it refuses user, password or certificate; 3 what answers is no etcd, or
+/// the key holds no chain; 4 libcurl is missing; 5 there is no such key; 6 no member has an address
+/// for clients; 7 the file that ESPALIER_ETCD_FILE names is of no use.
+#define ESPALIER_NO_CHAIN 25
 #define ESPALIER_INTERNAL 1000  ///< a defect of the library: please report it with the message
 
 /// Of the last call of this thread that failed: its code, ESPALIER_OK if none did.
@@ -180,7 +185,10 @@ typedef struct espalier_store_options {
 
 /// Opens the store at an address: "embedded", which is new and empty, or "unix:PATH" and the
 /// addresses of fabrics ("shm:PATH", "roce://HOST[:PORT]/SERVICE"), that of the node which listens
-/// there. ESPALIER_ACCESS_ONE_SIDED needs a fabric and a node that allows it,
+/// there; "chain://ADDRESS,ADDRESS" or "chain://etcd://HOST:PORT,HOST:PORT/KEY", that of the head
+/// of the chain of these nodes, or of those that etcd names (docs/chains.md), which is looked for
+/// again once it is lost, else the call answers ESPALIER_NO_CHAIN or why the last node did not
+/// connect. ESPALIER_ACCESS_ONE_SIDED needs a fabric and a node that allows it,
 /// ESPALIER_ACCESS_IN_NETWORK one of packets ("roce..."), ESPALIER_ACCESS_DATAGRAM a node that
 /// takes datagrams, else the call answers ESPALIER_UNSUPPORTED. `options` may be null. Given back
 /// by espalier_store_close.

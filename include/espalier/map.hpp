@@ -336,6 +336,8 @@ class Store {
   ///   shm:PATH, ofi://PROVIDER/HOST[:PORT]  likewise
   ///   chain://ADDRESS,ADDRESS               the head of the chain of these nodes (docs/chains.md);
   ///                                         after connection loss it is looked up for 10 s
+  ///   chain://etcd://HOST:PORT,HOST:PORT/KEY    likewise, of the nodes that etcd names there;
+  ///                                         needs libcurl.so.4
   /// The maps are then the node's. Calls behave the same, except those that need local memory:
   /// trim() does nothing, and memory_bytes() and audit() are not supported.
   ///
@@ -354,7 +356,7 @@ class Store {
   /// listener, or not for this user; ETIMEDOUT: no answer; the secret file cannot be read),
   /// not_permitted (detail 4: the node requires a secret; 5: it knows another; 6: it knows none; 7:
   /// see StoreOptions::node_user), too_many_participants, unsupported (another version), corrupt,
-  /// connection_lost.
+  /// connection_lost, no_chain.
   static Result<Store> connect(std::string_view address, const StoreOptions& options = {});
   /// Why connect() rejects this address: a sentence with the address and the expected form. Empty:
   /// the form is valid.

@@ -37,6 +37,7 @@ std::string_view name(Code code) {
     case Code::not_permitted: return "not_permitted";
     case Code::forked: return "forked";
     case Code::outdated: return "outdated";
+    case Code::no_chain: return "no_chain";
   }
   return "unknown";  // a number from elsewhere, made by a later version perhaps
 }
@@ -124,6 +125,8 @@ std::string_view sentence(Code code) {
     case Code::outdated:
       return "The request was made by something that the object has no more, as groups by which "
              "ids were renumbered, and nothing was done; ask for it anew.";
+    case Code::no_chain:
+      return "The nodes of the chain cannot be found in etcd; check the address of the chain.";
     case Code::busy:
       return "The node or the store has as much of this kind to do as it takes, or no room for the "
              "record of a write; ask again later.";
@@ -147,6 +150,27 @@ std::string_view role_name(std::uint32_t detail) {
   if (detail == kPeer) return "peer";
   if (detail == kReplica) return "replica";
   return detail < std::size(kRoles) ? kRoles[detail] : "";
+}
+
+/// Why the nodes of a chain cannot be found, by an error's detail; empty: it names no reason.
+std::string_view chain_reason(std::uint32_t detail) {
+  constexpr std::string_view kReasons[] = {
+      "",
+      "No etcd that the chain's address names answers, and nothing was done; check that it runs "
+      "and can be reached, or name the nodes themselves (chain://ADDRESS,ADDRESS).",
+      "The etcd that the chain's address names refuses this client, or its certificate is not one "
+      "that the client trusts; ESPALIER_ETCD_FILE names the file with user, password and CA.",
+      "What answers at the address of the chain's etcd is no etcd, or the key there holds no "
+      "chain; check the address.",
+      "To find a chain in etcd libcurl.so.4 is needed, which cannot be loaded; Debian's package "
+      "libcurl4 has it. Or name the nodes themselves (chain://ADDRESS,ADDRESS).",
+      "There is no chain under this key in etcd; check the address (espalier chain create makes "
+      "one).",
+      "No member of the chain has an address for clients in etcd; espalier chain clients says "
+      "where they reach it. Or name the nodes themselves (chain://ADDRESS,ADDRESS).",
+      "The file that ESPALIER_ETCD_FILE names cannot be used, or its password would cross a "
+      "network in the clear; espalier chain status says what is wrong."};
+  return detail < std::size(kReasons) ? kReasons[detail] : "";
 }
 
 }  // namespace
@@ -199,6 +223,9 @@ std::string message(const Error& error) {
   if (error.code == Code::not_permitted) {
     return "The node lets this client use objects whose names begin otherwise, or none that "
            "concerns all of them; nothing was done.";
+  }
+  if (error.code == Code::no_chain && !chain_reason(error.detail).empty()) {
+    return std::string(chain_reason(error.detail));
   }
   if (error.code == Code::wrong_kind && error.detail != 0) {
     const std::string_view kind = kind_name(error.detail);

@@ -12,7 +12,7 @@
 namespace espalier {
 namespace {
 
-constexpr std::uint16_t kLastCode = 24;
+constexpr std::uint16_t kLastCode = 25;
 
 TEST(Error, EveryCodeHasItsOwnNameAndSentence) {
   std::set<std::string_view> names;
@@ -48,6 +48,18 @@ TEST(Error, SaysWhatAClientMayNotDo) {
   EXPECT_EQ(sentences.size(), 7u);
   EXPECT_NE(message({Code::not_permitted, 0, 2}).find("the role write"), std::string::npos);
   EXPECT_NE(message({Code::not_permitted, 0, 4}).find("ESPALIER_SECRET_FILE"), std::string::npos);
+}
+
+TEST(Error, SaysWhyEtcdNamesNoNodes) {
+  std::set<std::string> sentences;
+  for (std::uint32_t detail = 0; detail <= 7; ++detail) {
+    const std::string text = message({Code::no_chain, 0, detail});
+    EXPECT_EQ(text.find("detail"), std::string::npos) << text;
+    sentences.insert(text);
+  }
+  EXPECT_EQ(sentences.size(), 8u);
+  EXPECT_NE(message({Code::no_chain, 0, 2}).find("ESPALIER_ETCD_FILE"), std::string::npos);
+  EXPECT_NE(message({Code::no_chain, 0, 8}).find("(detail 8)"), std::string::npos);
 }
 
 TEST(Error, NamesTheShardWhoseNodeIsLost) {

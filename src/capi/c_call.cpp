@@ -111,6 +111,7 @@ const char* espalier_code_name(espalier_code code) {
   static_assert(ESPALIER_NOT_PERMITTED == static_cast<int>(espalier::Code::not_permitted));
   static_assert(ESPALIER_FORKED == static_cast<int>(espalier::Code::forked));
   static_assert(ESPALIER_OUTDATED == static_cast<int>(espalier::Code::outdated));
+  static_assert(ESPALIER_NO_CHAIN == static_cast<int>(espalier::Code::no_chain));
   if (code == ESPALIER_OK) return "ok";
   if (code == ESPALIER_INTERNAL) return "internal";
   if (code < 0 || code > ESPALIER_INTERNAL) return "unknown";

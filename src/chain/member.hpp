@@ -30,8 +30,8 @@
 #include <utility>
 #include <vector>
 
+#include "chain/membership/view.hpp"
 #include "chain/message.hpp"
-#include "chain/view.hpp"
 
 namespace espalier::chain {
 

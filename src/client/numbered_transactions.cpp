@@ -80,6 +80,7 @@ bool is_final(const Asked& asked) {
     case Code::out_of_memory:
     case Code::busy:
     case Code::unsupported:  // for example a node without numbers, which has the address now
+    case Code::no_chain:
     case Code::too_many_participants: return !asked.lost;
     default: return true;
   }

@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "base/number_text.hpp"
-#include "chain/file_text.hpp"
+#include "chain/membership/file_text.hpp"
 
 namespace espalier::node {
 namespace {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <string>
 
-#include "chain/view.hpp"
+#include "chain/membership/view.hpp"
 
 namespace espalier::node {
 

@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "base/system_error.hpp"
-#include "chain/file_text.hpp"
-#include "chain/membership.hpp"
+#include "chain/membership/file_text.hpp"
+#include "chain/membership/membership.hpp"
 #include "channel/rings/fabric_connection.hpp"
 #include "channel/rings/remote_pipeline.hpp"
 #include "fabric/address.hpp"
@@ -200,7 +200,8 @@ class ChainJoiner {
       const auto found = read_chain_folder(dir_);  // another process may have used it until now
       if (!found) return CannotJoin(found.error());
       if (*found && view_.find((*found)->member) != nullptr) return is_of_member(**found);
-      const chain::View next = view_.with_joining(name_, view_.joining->address);
+      const chain::MemberEntry& asked = *view_.joining;
+      const chain::View next = view_.with_joining(name_, asked.address, asked.clients);
       const auto taken = membership_->replace(next);
       if (!taken) return CannotJoin(taken.error());
       if (*taken) {

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/temporary_folder.hpp"
-#include "chain/file_membership.hpp"
+#include "chain/membership/file_membership.hpp"
 #include "log/checkpoint_writer.hpp"
 #include "log/store_file.hpp"
 #include "node/chain_folder.hpp"

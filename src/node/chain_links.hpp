@@ -15,8 +15,8 @@
 #include <string_view>
 #include <vector>
 
+#include "chain/membership/view.hpp"
 #include "chain/message.hpp"
-#include "chain/view.hpp"
 #include "channel/peer_link.hpp"
 #include "rings/message_budget.hpp"
 

@@ -26,7 +26,7 @@
 #include <vector>
 
 #include "chain/member.hpp"
-#include "chain/membership.hpp"
+#include "chain/membership/membership.hpp"
 #include "chain/record_buffer.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/serving_gate.hpp"

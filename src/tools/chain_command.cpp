@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier chain create, add, status, remove, restore: chains of nodes (docs/chains.md).
+// espalier chain create, add, clients, status, remove, restore: chains of nodes (docs/chains.md).
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <sys/random.h>
@@ -15,8 +15,10 @@
 #include <utility>
 #include <vector>
 
-#include "chain/membership.hpp"
+#include "chain/membership/etcd_membership.hpp"
+#include "chain/membership/membership.hpp"
 #include "channel/rings/fabric_connection.hpp"
+#include "channel/rings/node_address.hpp"
 #include "channel/rings/remote_pipeline.hpp"
 #include "fabric/address.hpp"
 #include "node/chain_calls.hpp"
@@ -29,6 +31,7 @@ namespace {
 struct ChainOptions {
   std::string place;
   std::vector<std::string> members;
+  std::vector<std::string> clients;
   std::string name;
   std::uint64_t fence_ms = 1000;
   bool serves = false;
@@ -55,19 +58,61 @@ Outcome<chain::View> read_chain(chain::Membership& membership, const std::string
   return std::move(**view);
 }
 
-/// The member that NAME=ADDRESS says, without a number.
-Outcome<chain::MemberEntry> read_member(const std::string& member) {
+/// What NAME=ADDRESS says, without a number. The address may be anything.
+Outcome<chain::MemberEntry> split_member(const std::string& member) {
   const std::size_t at = member.find('=');
   if (at == std::string::npos) {
     return misused(fmt::format("'{}' is no member: a name and an address are wanted", member),
                    "Give NAME=ADDRESS, as a=shm:/tmp/a.");
   }
-  chain::MemberEntry entry{0, member.substr(0, at), member.substr(at + 1)};
-  const auto address = fabric::parse(entry.address);
+  return chain::MemberEntry{0, member.substr(0, at), member.substr(at + 1)};
+}
+
+/// The member that NAME=ADDRESS says, without a number.
+Outcome<chain::MemberEntry> read_member(const std::string& member) {
+  auto entry = split_member(member);
+  if (!entry) return entry;
+  const auto address = fabric::parse(entry->address);
   if (address) return entry;
   const auto fault = static_cast<fabric::AddressFault>(address.error().detail);
   return misused(fmt::format("'{}' has no address of the fabric", member),
                  std::string(fabric::explain(fault)));
+}
+
+chain::MemberEntry* find_member(chain::View& view, std::string_view name) {
+  if (view.joining && view.joining->name == name) return &*view.joining;
+  const auto found = std::ranges::find(view.members, name, &chain::MemberEntry::name);
+  return found != view.members.end() ? &*found : nullptr;
+}
+
+/// Sets where clients reach members, each said by NAME=ADDRESS.
+Outcome<int> set_clients(chain::View& view, const std::vector<std::string>& all) {
+  for (const std::string& each : all) {
+    auto named = split_member(each);
+    if (!named) return std::unexpected(named.error());
+    if (const auto address = client::parse_one_address(named->address); !address) {
+      return misused(fmt::format("'{}' has no address of a node", each),
+                     client::explain_node_address(address.error()));
+    }
+    chain::MemberEntry* const member = find_member(view, named->name);
+    if (member == nullptr) {
+      return misused(fmt::format("the chain has no member '{}'", named->name),
+                     "Clients reach members: NAME=ADDRESS has the name of one.");
+    }
+    member->clients = std::move(named->address);
+  }
+  if (const auto mistake = chain::mistake_in(view)) {
+    return misused(fmt::format("that is no chain: {}", *mistake), "");
+  }
+  return kOk;
+}
+
+/// How clients name a chain of which etcd has their addresses; empty: they name its nodes.
+std::string address_in_etcd(const chain::View& view, const std::string& place) {
+  const bool has_some = std::ranges::any_of(
+      view.members, [](const chain::MemberEntry& member) { return !member.clients.empty(); });
+  if (!has_some || !place.starts_with(chain::kEtcdScheme)) return "";
+  return fmt::format("clients find it by chain://{}\n", place);
 }
 
 Outcome<chain::View> view_of_options(const ChainOptions& options) {
@@ -87,6 +132,9 @@ Outcome<chain::View> view_of_options(const ChainOptions& options) {
   if (const auto mistake = chain::mistake_in(view)) {
     return misused(fmt::format("that is no chain: {}", *mistake), "");
   }
+  if (const auto set = set_clients(view, options.clients); !set) {
+    return std::unexpected(set.error());
+  }
   return view;
 }
 
@@ -101,7 +149,8 @@ Outcome<int> create_chain(Environment& environment, const ChainOptions& options)
     return failed(fmt::format("there is a chain at '{}' already", options.place),
                   "espalier chain status shows it.");
   }
-  environment.out << fmt::format("made a chain of {} at {}\n", view->members.size(), options.place);
+  environment.out << fmt::format("made a chain of {} at {}\n", view->members.size(), options.place)
+                  << address_in_etcd(*view, options.place);
   return kOk;
 }
 
@@ -133,7 +182,9 @@ std::string ask_status(const chain::MemberEntry& member) {
 /// Returns whether it serves.
 bool show_member(Environment& environment, const chain::MemberEntry& member) {
   bool serves = false;
-  environment.out << fmt::format("{} at {}\n", member.name, member.address);
+  environment.out << fmt::format("{} at {}", member.name, member.address);
+  if (!member.clients.empty()) environment.out << ", clients at " << member.clients;
+  environment.out << '\n';
   const std::string text = ask_status(member);
   for (std::string_view lines = text; !lines.empty();) {
     const std::size_t end = std::min(lines.find('\n'), lines.size());
@@ -189,16 +240,34 @@ Outcome<int> add_member(Environment& environment, const ChainOptions& options) {
     return failed(fmt::format("'{}' joins the chain, and one joins at a time", view->joining->name),
                   "Wait until it has, or espalier chain remove it.");
   }
-  const chain::View next = view->with_joining(std::move(entry->name), std::move(entry->address));
+  chain::View next = view->with_joining(std::move(entry->name), std::move(entry->address));
   if (const auto mistake = chain::mistake_in(next)) {
     return failed(fmt::format("that is no chain: {}", *mistake),
                   "espalier chain status shows its members.");
   }
+  if (auto set = set_clients(next, options.clients); !set) return set;
   if (auto put = put_next(**membership, next); !put) return put;
   environment.out << fmt::format(
       "{} joins behind {}: start it with --chain {}, and espalier chain status shows how far it "
       "is\n",
       next.joining->name, next.members.back().name, next.joining->name);
+  return kOk;
+}
+
+/// Only an address that differs is worth an epoch.
+Outcome<int> change_clients(Environment& environment, const ChainOptions& options) {
+  const auto membership = open_chain_place(options.place);
+  if (!membership) return std::unexpected(membership.error());
+  const auto view = read_chain(**membership, options.place);
+  if (!view) return std::unexpected(view.error());
+  chain::View next = view->again();
+  if (auto set = set_clients(next, options.members); !set) return set;
+  const bool is_same = next.members == view->members && next.joining == view->joining;
+  if (!is_same) {
+    if (auto put = put_next(**membership, next); !put) return put;
+  }
+  environment.out << fmt::format("clients reach {}\n", fmt::join(options.members, ", "))
+                  << address_in_etcd(next, options.place);
   return kOk;
 }
 
@@ -283,10 +352,11 @@ Outcome<int> restore_chain(Environment& environment, const ChainOptions& options
         "If none of their data folders will come back, --accept-loss goes on without.");
   }
   entry->number = folder->member;
-  const chain::View next = view->restored(std::move(*entry));
+  chain::View next = view->restored(std::move(*entry));
   if (const auto mistake = chain::mistake_in(next)) {
     return failed(fmt::format("that is no chain: {}", *mistake), "");
   }
+  if (auto set = set_clients(next, options.clients); !set) return set;
   if (const auto said = node::write_chain_folder(options.data, *folder); !said) {
     return failed(said.error(), "");
   }
@@ -317,6 +387,15 @@ CLI::App& add_chain_work(CLI::App& chain, std::string name, std::string what, Ch
   return command;
 }
 
+void add_clients_option(CLI::App& command, const std::shared_ptr<ChainOptions>& options) {
+  command
+      .add_option("--clients", options->clients,
+                  "Where clients reach a member while it serves, once for each, for addresses "
+                  "chain://etcd://HOST:PORT,.../KEY")
+      ->type_name("NAME=ADDRESS")
+      ->allow_extra_args(false);
+}
+
 }  // namespace
 
 void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) {
@@ -332,6 +411,7 @@ void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) 
       .add_option("--fence-ms", options->fence_ms,
                   "A member that is silent for so many milliseconds is left out")
       ->capture_default_str();
+  add_clients_option(create, options);
   CLI::App& status =
       add_chain_work(chain, "status", "Show the members of a chain, and what they wait for",
                      show_chain, options, environment, chosen);
@@ -343,6 +423,13 @@ void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) 
   add.add_option("member", options->name, "Its name, and where it is reached")
       ->type_name("NAME=ADDRESS")
       ->required();
+  add_clients_option(add, options);
+  CLI::App& clients =
+      add_chain_work(chain, "clients", "Change where clients reach members of a chain",
+                     change_clients, options, environment, chosen);
+  clients.add_option("member", options->members, "Name of a member, and where clients reach it")
+      ->type_name("NAME=ADDRESS")
+      ->required();
   CLI::App& remove = add_chain_work(chain, "remove", "Leave a member out of a chain", remove_member,
                                     options, environment, chosen);
   remove.add_option("name", options->name, "The member")->type_name("NAME")->required();
@@ -352,6 +439,7 @@ void add_chain_command(CLI::App& app, Environment& environment, Action& chosen) 
   restore.add_option("member", options->name, "Its name, and where it is reached")
       ->type_name("NAME=ADDRESS")
       ->required();
+  add_clients_option(restore, options);
   restore.add_option("--data", options->data, "The node's data.dir")->type_name("DIR")->required();
   restore.add_flag("--accept-loss", options->accept_loss,
                    "What was acknowledged since it was left out is lost");

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
-#include "chain/file_membership.hpp"
+#include "chain/membership/file_membership.hpp"
 #include "node/chain_folder.hpp"
 #include "tools/testing/tool_fixture.hpp"
 
@@ -47,6 +47,43 @@ TEST_F(ChainCommand, WhatIsThereIsNeitherMadeNorAddedAgain) {
   EXPECT_EQ(tool_.run({"chain", "add", "--members", path("c"), member("b")}), kFailed);
   EXPECT_EQ(tool_.run({"chain", "status", "--members", path("c")}), kOk);
   EXPECT_THAT(tool_.out(), HasSubstr("epoch 2,"));
+}
+
+TEST_F(ChainCommand, ClientsAddressesAreShownAndChanged) {
+  const auto view = [&] { return chain::FileMembership(path("c")).read().value().value(); };
+  ASSERT_EQ(tool_.run({"chain", "create", "--members", path("c"), member("a"), member("b"),
+                       "--clients", "a=unix:/a", "--clients", "b=roce://192.0.2.1/1"}),
+            kOk)
+      << tool_.err();
+  EXPECT_EQ(view().members[0].clients, "unix:/a");
+  EXPECT_EQ(view().members[1].clients, "roce://192.0.2.1/1");
+  EXPECT_EQ(tool_.run({"chain", "status", "--members", path("c")}), kOk);
+  EXPECT_THAT(tool_.out(), HasSubstr("a at shm:" + path("a") + ", clients at unix:/a\n"));
+  EXPECT_EQ(tool_.run({"chain", "clients", "--members", path("c"), "b=unix:/b", "a=unix:/c"}), kOk)
+      << tool_.err();
+  EXPECT_THAT(tool_.out(), HasSubstr("clients reach b=unix:/b, a=unix:/c\n"));
+  EXPECT_EQ(view().members[0].clients, "unix:/c");
+  EXPECT_EQ(view().epoch, 2u);
+  EXPECT_EQ(tool_.run({"chain", "clients", "--members", path("c"), "b=unix:/b"}), kOk);
+  EXPECT_EQ(view().epoch, 2u) << "nothing has changed";
+  EXPECT_EQ(
+      tool_.run({"chain", "add", "--members", path("c"), member("d"), "--clients", "d=unix:/d"}),
+      kOk)
+      << tool_.err();
+  EXPECT_EQ(view().joining->clients, "unix:/d");
+}
+
+TEST_F(ChainCommand, ClientsAddressesThatAreNoneAreRefused) {
+  ASSERT_EQ(tool_.run({"chain", "create", "--members", path("c"), member("a")}), kOk);
+  for (const char* const bad :
+       {"a", "b=unix:/b", "a=", "a=bogus:x", "a=chain://unix:/a", "a=unix:/with a blank"}) {
+    EXPECT_EQ(tool_.run({"chain", "clients", "--members", path("c"), bad}), kUsage) << bad;
+    EXPECT_EQ(tool_.run({"chain", "create", "--members", path("d"), member("a"), "--clients", bad}),
+              kUsage)
+        << bad;
+  }
+  EXPECT_EQ(chain::FileMembership(path("c")).read().value()->epoch, 1u);
+  EXPECT_EQ(chain::FileMembership(path("d")).read().value(), std::nullopt);
 }
 
 // Members 1 and 2 were there; the second was left out, and the first is gone.

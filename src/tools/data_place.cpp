@@ -4,7 +4,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include "channel/rings/known_secret.hpp"
@@ -44,6 +46,20 @@ Outcome<void> check_not_given(const std::vector<const CLI::Option*>& options, st
 Outcome<void> check_no_map_name(const SourceOptions& options) {
   if (!options.map_name) return {};
   return misused("--map names a map of a node, and no node is given", "Give --at ADDRESS.");
+}
+
+/// No node of a chain has served within the time of a search, or etcd names none.
+std::unexpected<Failure> no_head(const std::string& address, const Error& error) {
+  constexpr std::string_view kChain = "chain://";
+  const std::string place = address.substr(std::min(address.size(), kChain.size()));
+  const bool is_in_etcd = place.starts_with("etcd://");
+  if (error.code == Code::no_chain) {
+    return failed(reason(error),
+                  fmt::format("espalier chain status --members {} says more.", place));
+  }
+  return failed(fmt::format("no node of the chain at {} serves: {}", address, reason(error)),
+                fmt::format("espalier chain status --members {} shows what each waits for.",
+                            is_in_etcd ? place : "PLACE"));
 }
 
 /// What has the name, as its kind says; a later version's kind has no word here.
@@ -167,11 +183,17 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
   }
   const auto node = client::parse_node_address(address);
   const bool over_fabric = node && std::holds_alternative<client::OverFabric>(*node);
+  const bool is_chain = node && std::holds_alternative<client::ChainAddress>(*node);
   const std::string path = address.substr(address.find(':') + 1);
-  if (over_fabric && !environment.secret_file && error.code != Code::not_permitted) {
+  const bool takes_secret = over_fabric || is_chain;
+  if (takes_secret && !environment.secret_file && error.code != Code::not_permitted) {
     if (const auto found = client::KnownSecret::of_process(); !found) {
       return failed(found.error().words, "ESPALIER_SECRET_FILE names it.");
     }
+  }
+  const bool may_serve_later = error.code == Code::system || error.code == Code::connection_lost;
+  if (is_chain && (may_serve_later || error.code == Code::no_chain)) {
+    return no_head(address, error);
   }
   if (error.code == Code::system && (error.detail == ENOENT || error.detail == ECONNREFUSED)) {
     return failed(fmt::format("no node listens at {}", address),
@@ -188,7 +210,7 @@ Outcome<Store> connect(const Environment& environment, const std::string& addres
     return failed(fmt::format("not allowed to connect to {}", address),
                   "Permissions of the socket (node.socket_mode) and of its folder say who is.");
   }
-  if (error.code == Code::invalid_argument && !over_fabric) {
+  if (error.code == Code::invalid_argument && !over_fabric && !is_chain) {
     return misused(fmt::format("'{}' is no path of a socket", path),
                    fmt::format("It has {} bytes; a path may have {}.", path.size(), error.detail));
   }

@@ -105,6 +105,26 @@ TEST_F(DataPlace, SaysWhyANodeCannotBeReached) {
   EXPECT_THAT(why({Code::unsupported, 0, 1}), HasSubstr("cannot connect to unix:/n: "));
 }
 
+TEST_F(DataPlace, AFailureOfAChainSaysWhereToLook) {
+  const auto why = [&](const std::string& address, const Error& error) {
+    environment.connect = [error](const std::string&, const StoreOptions&) {
+      return Result<Store>(std::unexpected(error));
+    };
+    const auto store = connect(environment, address);
+    return store.error().what + " / " + store.error().hint;
+  };
+  const std::string nodes = "chain://unix:/a,unix:/b";
+  const std::string etcd = "chain://etcd://127.0.0.1:1/key";
+  EXPECT_THAT(why(nodes, {Code::system, 0, ENOENT}), HasSubstr("no node of the chain at " + nodes));
+  EXPECT_THAT(why(nodes, {Code::connection_lost, 0, 0}), HasSubstr("--members PLACE shows"));
+  EXPECT_THAT(why(etcd, {Code::system, 0, ETIMEDOUT}),
+              HasSubstr("chain status --members etcd://127.0.0.1:1/key shows"));
+  EXPECT_THAT(why(etcd, {Code::no_chain, 0, 5}),
+              HasSubstr("There is no chain under this key in etcd"));
+  EXPECT_THAT(why(etcd, {Code::no_chain, 0, 1}),
+              HasSubstr("chain status --members etcd://127.0.0.1:1/key says more"));
+}
+
 TEST(DataPlaceOfCommands, OptionsWithoutMeaningAreRefused) {
   Tool tool;
   tool.files.contents["a.csv"] = "a,1\n";

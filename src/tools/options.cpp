@@ -158,7 +158,8 @@ void add_datagram_option(CLI::App& command, Access& access) {
 
 void add_address_option(CLI::App& command, std::optional<std::string>& at) {
   add_text_option(command, "--at", "ADDRESS",
-                  "Address of the node, as unix:PATH (default: ESPALIER_AT)",
+                  "Address of the node, as unix:PATH, or chain://... of a chain (default: "
+                  "ESPALIER_AT)",
                   [&at](const std::string& text) -> std::optional<std::string> {
                     at = text;
                     return std::nullopt;

@@ -244,7 +244,8 @@ void add_txn_command(CLI::App& app, Environment& environment, Action& chosen) {
   const auto options = std::make_shared<TxnOptions>();
   CLI::App& command =
       *app.add_subcommand("txn", "Do one transaction over several maps of a node, all or nothing");
-  command.add_option("--at", options->at, "The node's address, or ESPALIER_AT")
+  command
+      .add_option("--at", options->at, "Address of the node, or of a chain (default: ESPALIER_AT)")
       ->option_text("ADDRESS");
   command.add_option("--file", options->file, "Where the steps are (-, standard input)")
       ->option_text("FILE");

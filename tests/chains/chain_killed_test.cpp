@@ -13,7 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
-#include "chain/membership.hpp"
+#include "chain/membership/membership.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
 #include "espalier/transaction.hpp"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two nodes in a chain, each a process, and the client that has both addresses.
+// Two nodes in a chain, each a process, and the client that has both addresses, or asks where the
+// chain is kept.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -14,7 +15,7 @@
 
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
-#include "chain/membership.hpp"
+#include "chain/membership/membership.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
 #include "log/format.hpp"
@@ -76,7 +77,8 @@ class ChainOfTwo : public ::testing::Test {
     chain::View view{.chain = 9, .epoch = 1, .fence_ms = 1000, .members = {}};
     for (const char* const name : {"a", "b"}) {
       const auto number = static_cast<std::uint32_t>(view.members.size() + 1);
-      view.members.push_back({number, name, "shm:" + (folder_ / name).string()});
+      view.members.push_back(
+          {number, name, "shm:" + (folder_ / name).string(), "unix:" + socket_of(name)});
     }
     ASSERT_EQ(membership()->replace(view), true);
     for (std::size_t i = 0; i < kLives; ++i) {
@@ -85,8 +87,10 @@ class ChainOfTwo : public ::testing::Test {
     for (const char* const name : {"a", "b"}) begin(name);
   }
   [[nodiscard]] std::unique_ptr<chain::Membership> membership() const {
-    return std::move(*chain::open_membership((folder_ / "chain").string()));
+    return std::move(*chain::open_membership(kept_at()));
   }
+  /// Where the chain is kept.
+  [[nodiscard]] virtual std::string kept_at() const { return (folder_ / "chain").string(); }
   [[nodiscard]] std::string socket_of(const std::string& name) const {
     return (folder_ / (name + ".socket")).string();
   }
@@ -100,7 +104,7 @@ class ChainOfTwo : public ::testing::Test {
     config.data.dir = data_of(name);
     config.data.log_bytes_max = kLogBytesMax;
     config.data.checkpoint_log_bytes = kLogBytesMax / 4;
-    config.chain = {name, (folder_ / "chain").string()};
+    config.chain = {name, kept_at()};
     members_.emplace_back([config](Line& line) { return be_member(line, config); });
     waiting_.push_back(name);
   }
@@ -116,9 +120,11 @@ class ChainOfTwo : public ::testing::Test {
     EXPECT_TRUE(members_[place].line().send("begin"));
     return place;
   }
+  [[nodiscard]] virtual std::string address() const {
+    return "chain://unix:" + socket_of("a") + ",unix:" + socket_of("b");
+  }
   [[nodiscard]] Result<Store> connect_to_chain() const {
-    const std::string address = "chain://unix:" + socket_of("a") + ",unix:" + socket_of("b");
-    return until_done([&] { return Store::connect(address); });
+    return until_done([&] { return Store::connect(address()); });
   }
   /// What a member that was killed has in its log.
   [[nodiscard]] std::vector<std::string> records_of(const std::string& name) const {

@@ -47,8 +47,8 @@ class ChainRejoinConcurrency : public ChainOfTwo {
   void add(const std::string& name) {
     for (bool added = false; !added;) {
       const chain::View now = view();
-      const auto taken =
-          membership()->replace(now.with_joining(name, "shm:" + (folder_ / name).string()));
+      const auto taken = membership()->replace(
+          now.with_joining(name, "shm:" + (folder_ / name).string(), "unix:" + socket_of(name)));
       ASSERT_TRUE(taken) << taken.error();
       added = *taken;
     }

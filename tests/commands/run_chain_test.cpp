@@ -25,6 +25,7 @@ TEST_F(RunChainSlow, TheCountIsWhatWasAcknowledgedThoughEachHeadIsKilled) {
                 " scripts/run-chain.sh"),
             0)
       << output_;
+  EXPECT_THAT(output_, HasSubstr("\nclients find the chain by chain://etcd://127.0.0.1:" + port));
   EXPECT_THAT(output_, HasSubstr("a joins behind c: "));
   EXPECT_THAT(output_, HasSubstr("\n  role tail\n"));
   const std::regex pause("\nthe client's longest pause of all: [1-9][0-9]* ms\n");

@@ -9,19 +9,17 @@
 //
 //     chain://ADDRESS,ADDRESS,...     the nodes of a chain, each by one of the above without a
 //                                     comma, of which the head answers (docs/chains.md)
+//     chain://etcd://HOST:PORT,HOST:PORT/KEY     those that etcd names under that key
 //
 // Thread: any; no state.
 #pragma once
 
-#include <atomic>
-#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
-#include <vector>
 
 #include "channel/rings/known_secret.hpp"
 #include "channel/rings/node_connection.hpp"
@@ -38,16 +36,17 @@ struct OverFabric {
   wire::LinkWay way = wire::LinkWay::write;
 };
 using OneAddress = std::variant<UnixPath, OverFabric>;
+class ChainNodes;  // channel/rings/chain_nodes.hpp
 /// The addresses of a chain. Only the head accepts clients.
 struct ChainAddress {
-  std::vector<OneAddress> nodes;
-  /// The node with which the next search for the head begins; shared by all copies.
-  std::shared_ptr<std::atomic<std::size_t>> next = std::make_shared<std::atomic<std::size_t>>(0);
+  std::shared_ptr<ChainNodes> nodes;  ///< of all copies; never null
 };
 using NodeAddress = std::variant<UnixPath, OverFabric, ChainAddress>;
 
 /// Errors: invalid_argument (detail: a fabric::AddressFault, or 0 if it is not an address at all).
 Result<NodeAddress> parse_node_address(std::string_view text);
+/// The same of a single node.
+Result<OneAddress> parse_one_address(std::string_view text);
 
 /// Whether the path to this node leaves this machine's memory, so that others could read the
 /// traffic.
@@ -60,7 +59,8 @@ Result<NodeAddress> parse_node_address(std::string_view text);
 inline constexpr std::string_view kNodeAddressForms =
     "unix:PATH, shm:PATH, roce://HOST[:PORT]/SERVICE, "
     "roce+memif:PATH[,link=LINK][,service=SERVICE], roce+xdp://INTERFACE/HOST[:PORT]/SERVICE or "
-    "ofi://PROVIDER/HOST[:PORT]";
+    "ofi://PROVIDER/HOST[:PORT], or of a chain chain://ADDRESS,ADDRESS or "
+    "chain://etcd://HOST:PORT,HOST:PORT/KEY";
 
 /// A sentence on what was expected instead of an address that parse_node_address() refuses.
 [[nodiscard]] std::string explain_node_address(const Error& error);
@@ -77,10 +77,10 @@ struct ConnectOptions {
   /// base/trusted_server.hpp; nothing: that of node_user_of_process().
   std::optional<std::uint32_t> node_user{};
 };
-/// Connects to a node. For a chain, searches for its head for at most ten seconds, beginning after
-/// the node that was head last: a client that connects again has lost that one.
+/// Connects to a node. For a chain, searches for its head for at most ten seconds, beginning with
+/// the node that accepted a client last while that connection lasts, else after it.
 /// Errors: as RingConnection::open, or FabricConnection::open, and those of of_process(); for a
-/// chain those of the last node tried.
+/// chain those of the last node tried, or no_chain, where etcd has named none.
 Result<std::shared_ptr<NodeConnection>> connect_to(const NodeAddress& address,
                                                    const ConnectOptions& options = {});
 

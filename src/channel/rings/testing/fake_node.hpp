@@ -50,6 +50,16 @@ class FakeNode {
     if (connected) set_up(layout);
     return connected;
   }
+  /// Works while the first client that comes, if any does, is accepted to new memory. No further
+  /// one can connect.
+  template <class Work>
+  auto accepting(const wire::ConnectionLayout& layout, const Work& work) {
+    std::thread other([&] { accept_client(layout); });
+    auto done = work();
+    ::shutdown(listener_.number(), SHUT_RDWR);
+    other.join();
+    return done;
+  }
   /// The next request; nothing: none has arrived.
   bool take_request(wire::RequestHeader& header) {
     rings::MessageBuffer message;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "chain/file_text.hpp"
+#include "chain/membership/file_text.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

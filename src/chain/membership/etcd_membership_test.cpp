@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A chain in an etcd of the test's own, in a folder and on ports of its own.
-#include "chain/etcd_membership.hpp"
+#include "chain/membership/etcd_membership.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -13,7 +13,7 @@
 
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
-#include "chain/testing/own_etcd.hpp"
+#include "chain/membership/testing/own_etcd.hpp"
 
 namespace espalier::chain {
 namespace {

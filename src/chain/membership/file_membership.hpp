@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <string>
 
-#include "chain/membership.hpp"
+#include "chain/membership/membership.hpp"
 
 namespace espalier::chain {
 

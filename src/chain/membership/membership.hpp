@@ -12,7 +12,7 @@
 #include <string>
 #include <string_view>
 
-#include "chain/view.hpp"
+#include "chain/membership/view.hpp"
 
 namespace espalier::chain {
 
@@ -34,7 +34,7 @@ class Membership {
 };
 
 /// The membership at a location: the path of a file, or etcd://HOST:PORT,HOST:PORT/KEY, with the
-/// credentials in the file that ESPALIER_ETCD_FILE names (chain/etcd_access.hpp). Sends nothing
+/// credentials in the file that ESPALIER_ETCD_FILE names (etcd_access.hpp). Sends nothing
 /// yet.
 /// Errors: a sentence for people.
 [[nodiscard]] std::expected<std::unique_ptr<Membership>, std::string> open_membership(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "chain/etcd_access.hpp"
+#include "chain/membership/etcd_access.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -5,13 +5,16 @@
 // Thread: as Membership.
 #pragma once
 
+#include <cstdint>
 #include <expected>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
-#include "chain/etcd_gateway.hpp"
-#include "chain/membership.hpp"
+#include "chain/membership/etcd_gateway.hpp"
+#include "chain/membership/membership.hpp"
 
 namespace espalier::chain {
 
@@ -20,8 +23,22 @@ struct EtcdPlace {
   std::vector<std::string> endpoints;
   std::string key;
 };
+inline constexpr std::string_view kEtcdScheme = "etcd://";
 /// Reads "etcd://HOST:PORT,HOST:PORT/KEY". Errors: a sentence.
 [[nodiscard]] std::expected<EtcdPlace, std::string> parse_etcd_place(std::string_view text);
+/// The credentials in the file that ESPALIER_ETCD_FILE names; none: it names none. Errors: a
+/// sentence; also where a password would cross a network in the clear on its way there.
+[[nodiscard]] std::expected<EtcdAccess, std::string> etcd_access_of_process(const EtcdPlace& place);
+
+/// A view, and the etcd revision of its last change.
+struct EtcdView {
+  View view;
+  std::string revision;
+};
+/// What etcd answers of the key of a chain, in any bytes; nothing: there is no such key. Errors: a
+/// sentence.
+[[nodiscard]] std::expected<std::optional<EtcdView>, std::string> read_etcd_answer(
+    std::string_view answer);
 
 class EtcdMembership final : public Membership {
  public:
@@ -29,15 +46,12 @@ class EtcdMembership final : public Membership {
       : key_(std::move(place.key)), gateway_(std::move(place.endpoints), std::move(access)) {}
 
   [[nodiscard]] std::expected<std::optional<View>, std::string> read() override;
+  /// The same before `until_ns` of base::monotonic_ns(), and why not.
+  [[nodiscard]] std::expected<std::optional<View>, EtcdError> read_until(std::uint64_t until_ns);
   [[nodiscard]] std::expected<bool, std::string> replace(const View& next) override;
 
  private:
-  /// A view, and the etcd revision of its last change.
-  struct Found {
-    View view;
-    std::string revision;
-  };
-  [[nodiscard]] std::expected<std::optional<Found>, std::string> find();
+  [[nodiscard]] std::expected<std::optional<EtcdView>, EtcdError> find(std::uint64_t until_ns);
 
   const std::string key_;
   EtcdGateway gateway_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "chain/testing/own_etcd.hpp"
+#include "chain/membership/testing/own_etcd.hpp"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "base/child_process.hpp"
 #include "base/clock.hpp"
-#include "chain/etcd_gateway.hpp"
+#include "chain/membership/etcd_gateway.hpp"
 
 namespace espalier::chain {
 namespace {
@@ -119,7 +119,7 @@ bool OwnEtcd::answers() const {
   EtcdGateway gateway({endpoint_}, {});
   for (const base::Stopwatch watch; watch.elapsed_ns() < kEtcdSoonNs;) {
     const auto answer = gateway.post("/v3/kv/range", R"({"key":"bm90aGluZw=="})");
-    if (answer || answer.error().find("status") != std::string::npos) return true;
+    if (answer || answer.error().words.find("status") != std::string::npos) return true;
     ::poll(nullptr, 0, 20);
   }
   return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "chain/view.hpp"
+#include "chain/membership/view.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -52,7 +52,8 @@ bool read_line(std::string_view line, View& view) {
   if (!read) return false;
   entry.number = *read;
   entry.name = take_word(line);
-  entry.address = line;
+  entry.address = take_word(line);
+  entry.clients = line;
   if (is_joining) {
     view.joining = std::move(entry);
   } else {
@@ -71,8 +72,11 @@ std::uint32_t highest_number(const View& view) {
 std::optional<std::string> mistake_in_entry(const MemberEntry& entry) {
   if (entry.number == 0) return "a member's number is from 1 on";
   if (!is_word(entry.name, kNameBytesMax)) return "a member's name is 1 to 64 letters";
-  if (is_word(entry.address, kAddressBytesMax)) return std::nullopt;
-  return "the address of member '" + entry.name + "' is none";
+  if (!is_word(entry.address, kAddressBytesMax)) {
+    return "the address of member '" + entry.name + "' is none";
+  }
+  if (entry.clients.empty() || is_word(entry.clients, kAddressBytesMax)) return std::nullopt;
+  return "the address of member '" + entry.name + "' for clients is none";
 }
 
 }  // namespace
@@ -106,10 +110,10 @@ View View::without(const std::vector<std::uint32_t>& numbers) const {
   return next;
 }
 
-View View::with_joining(std::string name, std::string address) const {
+View View::with_joining(std::string name, std::string address, std::string clients) const {
   View next = again();
   const std::uint32_t number = std::max(given, highest_number(*this)) + 1;
-  next.joining = MemberEntry{number, std::move(name), std::move(address)};
+  next.joining = MemberEntry{number, std::move(name), std::move(address), std::move(clients)};
   return next;
 }
 
@@ -146,7 +150,9 @@ std::string print(const View& view) {
   if (view.given != 0) text += "given " + std::to_string(view.given) + "\n";
   const auto add = [&](std::string_view what, const MemberEntry& entry) {
     text += what;
-    text += " " + std::to_string(entry.number) + " " + entry.name + " " + entry.address + "\n";
+    text += " " + std::to_string(entry.number) + " " + entry.name + " " + entry.address;
+    if (!entry.clients.empty()) text += " " + entry.clients;
+    text += "\n";
   };
   for (const MemberEntry& entry : view.members) add("member", entry);
   if (view.joining) add("joining", *view.joining);

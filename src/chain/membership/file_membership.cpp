@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "chain/file_membership.hpp"
+#include "chain/membership/file_membership.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/clock.hpp"
-#include "chain/file_text.hpp"
+#include "chain/membership/file_text.hpp"
 
 namespace espalier::chain {
 namespace {

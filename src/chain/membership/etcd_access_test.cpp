@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Chains in an etcd with authentication and TLS, with files of the test's own.
-#include "chain/etcd_access.hpp"
+#include "chain/membership/etcd_access.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 
 #include "base/clock.hpp"
 #include "base/temporary_folder.hpp"
-#include "chain/etcd_membership.hpp"
-#include "chain/testing/own_etcd.hpp"
+#include "chain/membership/etcd_membership.hpp"
+#include "chain/membership/testing/own_etcd.hpp"
 
 namespace espalier::chain {
 namespace {
@@ -49,7 +49,7 @@ void ask_for_users(const OwnEtcd& etcd, EtcdAccess access = {}) {
       {"/v3/auth/enable", "{}"}};
   for (const auto& [path, body] : steps) {
     const auto done = gateway.post(path, body);
-    EXPECT_TRUE(done) << path << ": " << done.error();
+    EXPECT_TRUE(done) << path << ": " << done.error().words;
   }
 }
 

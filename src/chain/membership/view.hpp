@@ -20,7 +20,9 @@ namespace espalier::chain {
 struct MemberEntry {
   std::uint32_t number = 0;  ///< from 1 on
   std::string name;
-  std::string address;  ///< in the fabric, for the other members and clients
+  std::string address;  ///< in the fabric, for the other members
+  /// Where clients reach it while it is the head; empty: clients do not find it by the chain.
+  std::string clients{};
   friend bool operator==(const MemberEntry&, const MemberEntry&) = default;
 };
 
@@ -46,7 +48,8 @@ struct View {
   [[nodiscard]] View without(const std::vector<std::uint32_t>& numbers) const;
   /// The next view, in which this node joins, under a new number, in place of an earlier joining
   /// one.
-  [[nodiscard]] View with_joining(std::string name, std::string address) const;
+  [[nodiscard]] View with_joining(std::string name, std::string address,
+                                  std::string clients = {}) const;
   /// The next view, in which the joining node is the tail. Requires: there is one.
   [[nodiscard]] View with_joined() const;
   /// The next view, of one excluded member alone: its records are the chain from then on.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The text of a view, and a chain that is kept in a file.
-#include "chain/membership.hpp"
+#include "chain/membership/membership.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/temporary_folder.hpp"
-#include "chain/file_membership.hpp"
+#include "chain/membership/file_membership.hpp"
 
 namespace espalier::chain {
 namespace {
@@ -63,6 +63,23 @@ TEST(ChainView, WhatIsWrongIsSaid) {
   EXPECT_EQ(mistake(begin + "member 1 a x\nmember 1 b x\n"), "member 'b' is in it twice");
   EXPECT_EQ(mistake("espalier-chain 1\nchain 12\nepoch 1\nfence_ms 4\n"),
             "fence_ms is from 100 to 60000");
+}
+
+TEST(ChainView, AMemberMayHaveAnAddressForClients) {
+  View view = small_view();
+  view.members[1].clients = "roce://10.0.0.1/1";
+  const std::string text = print(view);
+  EXPECT_NE(text.find("\nmember 1 a shm:/tmp/a\n"), std::string::npos) << text;
+  EXPECT_NE(text.find(" roce://10.0.0.1:4791/b roce://10.0.0.1/1\n"), std::string::npos) << text;
+  EXPECT_EQ(parse_view(text), view);
+  EXPECT_EQ(view.again().without({1}).members[0].clients, "roce://10.0.0.1/1");
+  const View joining = view.with_joining("c", "shm:/tmp/c", "unix:/tmp/c");
+  EXPECT_EQ(parse_view(print(joining)), joining);
+  EXPECT_EQ(joining.with_joined().members[2].clients, "unix:/tmp/c");
+  view.members[1].clients = "two words";
+  EXPECT_EQ(mistake_in(view), "the address of member 'b' for clients is none");
+  view.members[1].clients = std::string(513, 'x');
+  EXPECT_NE(mistake_in(view), std::nullopt);
 }
 
 TEST(ChainView, TheNextOneIsWithoutSome) {

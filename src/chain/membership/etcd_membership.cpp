@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "chain/etcd_membership.hpp"
+#include "chain/membership/etcd_membership.hpp"
 
 #include <algorithm>
 #include <cctype>
+#include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <utility>
 
 #include "base/number_text.hpp"
+#include "chain/membership/base64.hpp"
 
 namespace espalier::chain {
 namespace {
@@ -15,42 +17,6 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kEndpointsMax = 16;
-constexpr std::string_view kScheme = "etcd://";
-constexpr std::string_view kDigits =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-
-std::string in_base64(std::string_view bytes) {
-  std::string text;
-  for (std::size_t i = 0; i < bytes.size(); i += 3) {
-    const auto byte = [&](std::size_t at) -> unsigned {
-      return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0;
-    };
-    const unsigned word = byte(i) << 16 | byte(i + 1) << 8 | byte(i + 2);
-    for (unsigned digit = 0; digit < 4; ++digit) {
-      const bool is_there = i + digit <= bytes.size();
-      text += is_there ? kDigits[word >> (18 - 6 * digit) & 63] : '=';
-    }
-  }
-  return text;
-}
-
-/// Nothing: not valid base64.
-std::optional<std::string> of_base64(std::string_view text) {
-  while (text.ends_with('=')) text.remove_suffix(1);
-  std::string bytes;
-  unsigned word = 0;
-  unsigned bits = 0;
-  for (const char c : text) {
-    const std::size_t digit = kDigits.find(c);
-    if (digit == std::string_view::npos) return std::nullopt;
-    word = (word << 6 | static_cast<unsigned>(digit)) & 0xFFFF;
-    bits += 6;
-    if (bits < 8) continue;
-    bits -= 8;
-    bytes += static_cast<char>(word >> bits & 0xFF);
-  }
-  return bytes;
-}
 
 /// The value, if it is text.
 const std::string* text_at(const json& object, const char* name) {
@@ -81,8 +47,8 @@ std::expected<EtcdPlace, std::string> parse_etcd_place(std::string_view text) {
   const auto wrong = [&] {
     return std::unexpected(quoted + " is no place of a chain: etcd://HOST:PORT,HOST:PORT/KEY is");
   };
-  if (!text.starts_with(kScheme)) return wrong();
-  text.remove_prefix(kScheme.size());
+  if (!text.starts_with(kEtcdScheme)) return wrong();
+  text.remove_prefix(kEtcdScheme.size());
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) return wrong();
   EtcdPlace place;
@@ -101,11 +67,23 @@ std::expected<EtcdPlace, std::string> parse_etcd_place(std::string_view text) {
   return place;
 }
 
-std::expected<std::optional<EtcdMembership::Found>, std::string> EtcdMembership::find() {
-  const json request = {{"key", in_base64(key_)}};
-  const auto answer = gateway_.post("/v3/kv/range", request.dump());
-  if (!answer) return std::unexpected(answer.error());
-  const json found = json::parse(*answer, nullptr, false);
+std::expected<EtcdAccess, std::string> etcd_access_of_process(const EtcdPlace& place) {
+  EtcdAccess access;
+  if (const char* const path = std::getenv(kEtcdFileVariable); path != nullptr && *path != '\0') {
+    auto read = read_etcd_access(path);
+    if (!read) return std::unexpected(std::move(read.error()));
+    access = std::move(*read);
+  }
+  if (shows_password(access, place.endpoints)) {
+    return std::unexpected(
+        "a password would go to etcd where others can read it: 'ca PATH' in the file that " +
+        std::string(kEtcdFileVariable) + " names has it go by TLS");
+  }
+  return access;
+}
+
+std::expected<std::optional<EtcdView>, std::string> read_etcd_answer(std::string_view answer) {
+  const json found = json::parse(answer, nullptr, false);
   if (!found.is_object() || !found.contains("header")) {
     return std::unexpected("what answers there is no etcd");
   }
@@ -117,21 +95,36 @@ std::expected<std::optional<EtcdMembership::Found>, std::string> EtcdMembership:
   const auto text = value != nullptr ? of_base64(*value) : std::nullopt;
   if (!text || revision == nullptr) return std::unexpected("etcd answers what no etcd does");
   auto view = parse_view(*text);
-  if (!view) return std::unexpected("the key '" + key_ + "' has no chain: " + view.error());
-  return Found{std::move(*view), *revision};
+  if (!view) return std::unexpected("it has no chain: " + view.error());
+  return EtcdView{std::move(*view), *revision};
 }
 
-std::expected<std::optional<View>, std::string> EtcdMembership::read() {
-  auto found = find();
-  if (!found) return std::unexpected(found.error());
+std::expected<std::optional<EtcdView>, EtcdError> EtcdMembership::find(std::uint64_t until_ns) {
+  const json request = {{"key", in_base64(key_)}};
+  const auto answer = gateway_.post("/v3/kv/range", request.dump(), until_ns);
+  if (!answer) return std::unexpected(answer.error());
+  auto found = read_etcd_answer(*answer);
+  if (found) return std::move(*found);
+  return std::unexpected(EtcdError{EtcdFault::strange, "the key '" + key_ + "': " + found.error()});
+}
+
+std::expected<std::optional<View>, EtcdError> EtcdMembership::read_until(std::uint64_t until_ns) {
+  auto found = find(until_ns);
+  if (!found) return std::unexpected(std::move(found.error()));
   if (!*found) return std::nullopt;
   return std::move((*found)->view);
 }
 
+std::expected<std::optional<View>, std::string> EtcdMembership::read() {
+  auto read = read_until(EtcdGateway::kNoEnd);
+  if (!read) return std::unexpected(std::move(read.error().words));
+  return std::move(*read);
+}
+
 // The view of the previous epoch must still be at the revision that was read.
 std::expected<bool, std::string> EtcdMembership::replace(const View& next) {
-  const auto found = find();
-  if (!found) return std::unexpected(found.error());
+  const auto found = find(EtcdGateway::kNoEnd);
+  if (!found) return std::unexpected(found.error().words);
   const bool goes_on =
       *found ? (*found)->view.chain == next.chain && (*found)->view.epoch + 1 == next.epoch
              : next.epoch == 1;
@@ -148,7 +141,7 @@ std::expected<bool, std::string> EtcdMembership::replace(const View& next) {
   const json put = {{"request_put", {{"key", key}, {"value", in_base64(print(next))}}}};
   const json request = {{"compare", json::array({compare})}, {"success", json::array({put})}};
   const auto answer = gateway_.post("/v3/kv/txn", request.dump());
-  if (!answer) return std::unexpected(answer.error());
+  if (!answer) return std::unexpected(answer.error().words);
   const json done = json::parse(*answer, nullptr, false);
   if (!done.is_object() || !done.contains("header")) {
     return std::unexpected("what answers there is no etcd");
