@@ -21,9 +21,10 @@
 //    too.
 // 7. Records are handed over under the lock that orders them: that of appends before rows are
 //    counted, that of replacements before a sequence is even again. Where they have to be durable
-//    first, what they tell waits in their order, and is counted or stored where readers see it by
-//    who raises the mark of what is durable (embedding_waiting.cpp). The sums of a row's group are
-//    not read from then on until another thread has computed them.
+//    first, what they tell waits, and is counted or stored where readers see it by who raises the
+//    mark of what is durable: appends and replacements in the order of their records
+//    (embedding_waiting.cpp). The sums of a row's group are not read from then on until another
+//    thread has computed them.
 // 8. Records of groups are handed over one behind the other, the last one before the groups are
 //    those of the table.
 //
@@ -241,11 +242,12 @@ class EmbeddingTable final : public catalog::Object,
 
   // What waits for its record (embedding_waiting.cpp).
   [[nodiscard]] bool reserve_waiting_rows() noexcept;
-  void show_rows(std::uint64_t rows, std::uint64_t sequence) noexcept;
+  void show_rows(std::uint64_t rows, catalog::RedoRoom& room) noexcept;
   Result<void> replace_when_durable(catalog::RedoRoom& room, std::uint64_t row,
                                     std::span<const std::byte> bytes);
   void forget_waiting() noexcept;
   void release_waiting() noexcept;
+  void store_waiting(std::uint32_t stored) noexcept;
   bool release_durable() noexcept override;
   /// Requires: replacements are kept out, or come from this thread.
   [[nodiscard]] RowsAtRest rows_at_rest() const;

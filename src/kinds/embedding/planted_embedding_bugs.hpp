@@ -15,6 +15,7 @@ enum class Bug : std::uint8_t {
   rows_counted_early,       // an append counts its rows before they are there
   record_after_publish,     // a record is handed over when its rows are visible
   rows_before_durable,      // readers see rows that a crash can still lose
+  rows_counted_last,        // durable rows are counted behind replacements of later records
   group_not_unmemoised,     // a replacement leaves its group's sums to be read meanwhile
   sums_not_recomputed,      // a replacement leaves the sums of its group as they were
   old_sums_believed,        // sums are believed whatever the sequences of their pages say
