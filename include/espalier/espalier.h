@@ -495,8 +495,8 @@ uint32_t espalier_model_dense(const espalier_model* model);
 uint32_t espalier_model_tables(const espalier_model* model);
 uint32_t espalier_model_outputs(const espalier_model* model);
 /// Ranks queries: dense features of one behind the other, and of each table a bag for each query,
-/// without weights, vector and grouping. `count`: of the ranks, those of one query behind the
-/// other. After an error they are of no use.
+/// without weights and vector; ids may be renumbered. `count`: of the ranks, those of one query
+/// behind the other. After an error they are of no use.
 espalier_code espalier_model_infer(const espalier_model* model, const float* dense,
                                    size_t dense_count, const espalier_bags* const* tables,
                                    size_t table_count, float* ranks, size_t count);

@@ -36,7 +36,8 @@ class Inference {
   /// pooled_bytes() of memory, which is not touched yet. Errors: not_found (the model was dropped
   /// or is unmade, or a table is not there, which the words name), busy (the model is being made),
   /// kRecordLost (of its weights), invalid_argument (in words: a table of another dimension; bags
-  /// that cannot be; an id that is no row's). Requires: read() went well.
+  /// that cannot be; an id that is no row's), outdated (a table's groups are not those by which ids
+  /// are renumbered). Requires: read() went well.
   TableResult<void> open(const catalog::Catalog& catalog);
   /// Folds some rows; returns whether there are others. Errors: as of open().
   TableResult<bool> step();
