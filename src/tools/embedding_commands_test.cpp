@@ -53,6 +53,33 @@ TEST_F(EmbeddingCommands, LoadReduceAndDrop) {
   EXPECT_THAT(tool.err(), HasSubstr("has no embedding table 'items'"));
 }
 
+TEST_F(EmbeddingCommands, ReduceByWeightsAndToAnInnerProduct) {
+  std::vector<float> values(3 * 8);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i / 8 + 1);
+  tool.input = npy_text(values, 8);
+  ASSERT_EQ(embedding({"load", "items", "-"}), kOk) << tool.err();
+  const auto reduced = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"reduce", "items"});
+    EXPECT_EQ(embedding(words), kOk) << tool.err();
+    return tool.out();
+  };
+  EXPECT_EQ(reduced({"0", "2", "--weights", "-1,0.5"}),
+            "0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n");
+  const std::string vector = "--vector=-1,1,0,0,0,0,0,0.25";
+  EXPECT_EQ(reduced({"1", "2", "--op", "inner-product", vector}), "1.25\n");
+  EXPECT_EQ(reduced({"1", "2", "--op", "inner-product", vector, "--weights", "2,0"}), "1\n");
+  const auto fails = [&](std::vector<std::string> words, int code, const std::string& why) {
+    words.insert(words.begin(), {"reduce", "items", "1", "2"});
+    EXPECT_EQ(embedding(words), code);
+    EXPECT_THAT(tool.err(), HasSubstr(why));
+  };
+  fails({"--weights", "1"}, kFailed, "there are not as many weights as ids");
+  fails({"--op", "max", "--weights", "1,1"}, kFailed, "only sum and inner product take weights");
+  fails({"--vector", "1"}, kFailed, "only the inner product takes a vector");
+  fails({"--op", "inner-product"}, kFailed, "the vector has not as many values as a row");
+  fails({"--weights", "1,x"}, kUsage, "'x' is not a number of single precision");
+}
+
 TEST_F(EmbeddingCommands, RenameTables) {
   for (const char* const name : {"items", "items.new"}) {
     ASSERT_EQ(embedding({"load", name, "--generate", "10", "--dimension", "8"}), kOk);
