@@ -223,7 +223,8 @@ TEST_P(RankingsOverEachWay, SayWhatIsWrong) {
   EXPECT_EQ(model_->infer_text(queries.text).error().error.code, Code::not_found);
 }
 
-// Each has its own ranks, however requests are put together; and they are put together.
+// Each has its own ranks, however requests are put together. That they are, the tests of a node's
+// scheduler show (RankingOffloads).
 TEST_P(RankingsOfANode, RequestsOfManyClientsRunTogether) {
   const std::uint64_t seed = seed_from_environment(4713);
   SCOPED_TRACE(seed_text(seed));
@@ -247,7 +248,6 @@ TEST_P(RankingsOfANode, RequestsOfManyClientsRunTogether) {
   clients.clear();  // waits for them
   EXPECT_GE(sample("queries"), std::uint64_t{kClients} * kRequests);
   EXPECT_GE(sample("batches"), 1u);
-  EXPECT_LE(sample("batches"), std::uint64_t{kClients} * kRequests);
 }
 
 TEST_P(RankingsOfANode, HostileRequestsAreRefused) {
