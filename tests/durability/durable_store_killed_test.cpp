@@ -64,7 +64,7 @@ struct Program {
   HashMap hash;
   Table table;
   Sequencer numbers;
-  EmbeddingTable embedding;  // two rows, in a group
+  EmbeddingTable embedding;  // two rows, in a group, and others, each of its number
   Map lost;  // kept nowhere
 
   /// Opens them, or makes those that are not there. Throws std::runtime_error.
@@ -109,6 +109,21 @@ struct Program {
     }
     return static_cast<std::uint64_t>(sums->front());
   }
+  /// Rows behind the two of the group, the last of which is whole. Throws std::runtime_error.
+  [[nodiscard]] std::uint64_t appended() const {
+    const auto there = embedding.stats();
+    if (!there) throw std::runtime_error("rows cannot be counted");
+    const std::uint64_t last = there->rows - 1;
+    if (last > 1 && sum({static_cast<std::uint32_t>(last)}) != last) {
+      throw std::runtime_error("a row is not the one that was appended");
+    }
+    return there->rows - 2;
+  }
+  /// Appends a row behind as many; returns whether it did, and was the only one.
+  [[nodiscard]] bool append(std::uint64_t behind) {
+    const std::uint64_t row = behind + 2;
+    return embedding.append(std::vector<float>(kColumns, static_cast<float>(row))) == row;
+  }
   [[nodiscard]] bool replace(std::uint64_t row, std::uint64_t number) {
     return embedding.replace(row, std::vector<float>(kColumns, static_cast<float>(number)))
         .has_value();
@@ -148,6 +163,8 @@ int write_until_killed(Line& line, const std::string& dir) {
   if (program.sum({0, 1}) != had_first + had_second) return 1;
   reporter.report("had", "first", had_first);
   reporter.report("had", "second", had_second);
+  const std::uint64_t had_appended = program.appended();
+  reporter.report("had", "appended", had_appended);
   const auto forever = [&](auto work) {
     return std::thread([work]() mutable {
       while (work()) {
@@ -187,10 +204,14 @@ int write_until_killed(Line& line, const std::string& dir) {
     return program.replace(0, next) && reporter.report("done", "first", next) &&
            program.replace(1, next) && reporter.report("done", "second", next);
   }));
+  threads.push_back(forever([&, behind = had_appended]() mutable {
+    return program.append(behind) && reporter.report("done", "appended", ++behind);
+  }));
   // What it reads of the others is as good as acknowledged.
   threads.push_back(forever([&]() {
     // Sums may be of an older row and a newer one, but of each they are never below what is there.
     return reporter.report("done", "first", program.sum({0})) &&
+           reporter.report("done", "appended", program.appended()) &&
            reporter.report("done", kMapKey, number_in(*program.map.get(kMapKey))) &&
            reporter.report("done", kBatchKey, number_in(*program.map.get(kBatchKey))) &&
            reporter.report("done", kHashKey, number_in(*program.hash.get(kHashKey))) &&
@@ -248,8 +269,8 @@ TEST_F(KilledDurableStoreConcurrency, WhatWasAcknowledgedOrReadIsThereAgain) {
   };
   for (int round = 0; round < kRounds || (!all_wrote() && round < 10 * kRounds); ++round) {
     SCOPED_TRACE(round);
-    ASSERT_NO_FATAL_FAILURE(run_and_kill(8 + random_.below(400)));
-    EXPECT_EQ(had_, 8 * (round + 1));
+    ASSERT_NO_FATAL_FAILURE(run_and_kill(9 + random_.below(400)));
+    EXPECT_EQ(had_, 9 * (round + 1));
   }
   for (const auto& [name, number] : done_) EXPECT_GT(number, 0u) << name;
 }
