@@ -162,6 +162,18 @@ TEST_F(EmbeddingCommands, GenerateTheSameRowsOfASeed) {
   EXPECT_NE(row("a"), row("c"));
 }
 
+// The node has 64 MiB, and the rows would take 256.
+TEST_F(EmbeddingCommands, LoadSaysHowFarItCameWhereMemoryEnds) {
+  EXPECT_EQ(embedding({"load", "big", "--generate", "1000000", "--dimension", "64"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("append to embedding table 'big' behind "));
+  EXPECT_THAT(tool.err(), HasSubstr("The memory limit is reached"));
+  ASSERT_EQ(embedding({"info", "big", "--json"}), kOk);
+  const auto rows = nlohmann::json::parse(tool.out())["rows"].get<std::uint64_t>();
+  EXPECT_GT(rows, 0u);
+  ASSERT_EQ(embedding({"reduce", "big", std::to_string(rows - 1)}), kOk) << tool.err();
+  ASSERT_EQ(embedding({"drop", "big"}), kOk);
+}
+
 TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   ASSERT_EQ(embedding({"load", "items", "--generate", "20000", "--dimension", "64"}), kOk);
   tool.files.contents["lists"] = "1 2 3\n1 2 3 4\n8 9\n1 2 3\n1 2 3\n8 9\n1 2 3\n8 9\n5 6 7\n";

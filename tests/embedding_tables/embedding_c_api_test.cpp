@@ -310,6 +310,29 @@ TEST_P(EmbeddingCApi, RunsManyReductions) {
   espalier_embedding_close(table);
 }
 
+/// On a node that has 64 MiB.
+class EmbeddingCApiInLittleMemory : public EmbeddingCApi {
+ protected:
+  EmbeddingCApiInLittleMemory() { config_.memory.limit = std::uint64_t{64} << 20; }
+};
+INSTANTIATE_TEST_SUITE_P(At, EmbeddingCApiInLittleMemory, ::testing::Values("unix"), way_name);
+
+TEST_P(EmbeddingCApiInLittleMemory, RefusesRowsThatFindNone) {
+  espalier_embedding* table = nullptr;
+  good(create_embedding(store_, b("items"), 64, ESPALIER_FP32, &table));
+  const std::vector<float> rows(std::size_t{1} << 18, 1);  // 1 MiB
+  std::uint64_t first = 0;
+  espalier_code code = ESPALIER_OK;
+  for (int mib = 0; mib < 64 && code == ESPALIER_OK; ++mib) {
+    code = espalier_embedding_append(table, rows.data(), rows.size(), &first);
+  }
+  bad(code, ESPALIER_OUT_OF_MEMORY, "The memory limit is reached and nothing was changed");
+  espalier_embedding_stats stats = ESPALIER_EMBEDDING_STATS_INIT;
+  good(espalier_embedding_get_stats(table, &stats));
+  EXPECT_EQ(stats.rows, first + rows.size() / 64);
+  espalier_embedding_close(table);
+}
+
 TEST_P(EmbeddingCApi, TellsNumbers) {
   espalier_embedding* table = nullptr;
   good(create_embedding(store_, b("items"), 8, ESPALIER_FP32, &table));

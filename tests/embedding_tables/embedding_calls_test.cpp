@@ -36,7 +36,7 @@ class EmbeddingsOverEachWay : public NodeFixture,
   void SetUp() override {
     if (is_embedded()) {
       StoreOptions options;
-      options.memory_bytes_max = std::uint64_t{256} << 20;
+      options.memory_bytes_max = memory_bytes_;
       options.huge_pages = false;
       store_.emplace(*Store::open(options));
       return;
@@ -62,9 +62,19 @@ class EmbeddingsOverEachWay : public NodeFixture,
     return *made;
   }
 
+  std::uint64_t memory_bytes_ = std::uint64_t{256} << 20;  // of a store of this process
   std::optional<Store> store_;
 };
 class EmbeddingsOfANode : public EmbeddingsOverEachWay {};
+
+/// Of stores that have 64 MiB.
+class EmbeddingsInLittleMemory : public EmbeddingsOverEachWay {
+ protected:
+  EmbeddingsInLittleMemory() {
+    memory_bytes_ = std::uint64_t{64} << 20;
+    config_.memory.limit = memory_bytes_;
+  }
+};
 
 /// A row of this value, as many as are asked for.
 std::vector<float> rows_of(float value, std::size_t dimension, std::size_t rows = 1) {
@@ -209,6 +219,44 @@ TEST_P(EmbeddingsOverEachWay, SayWhatIsWrong) {
   EXPECT_EQ(words(table.reduce(Reduction::sum, {ids, too_far})),
             "offset 1 is above the number of ids");
   EXPECT_EQ(table.stats()->rows, 10u);
+}
+
+// A table that is larger than memory: the append that finds none is refused, and does nothing.
+TEST_P(EmbeddingsInLittleMemory, AnAppendThatFindsNoneIsRefused) {
+  EmbeddingTable table = make("t", {64, EmbeddingType::fp32});
+  const std::size_t some = table.append_rows_max();
+  std::uint32_t appended = 0;
+  TableError refused;
+  for (float value = 1; refused.error.code == Code::invalid; ++value) {
+    const auto done = table.append(rows_of(value, 64, some));
+    if (!done) {
+      refused = done.error();
+      continue;
+    }
+    EXPECT_EQ(*done, appended);
+    appended += static_cast<std::uint32_t>(some);
+    ASSERT_LE(std::uint64_t{appended} * table.row_bytes(), memory_bytes_);
+  }
+  EXPECT_EQ(refused.error.code, Code::out_of_memory);
+  EXPECT_NE(message(refused).find("The memory limit is reached and nothing was changed"),
+            std::string::npos)
+      << message(refused);
+  ASSERT_GE(appended, 8 * some);
+  EXPECT_EQ(table.stats()->rows, appended);
+  const std::uint32_t ids[] = {0, appended - 1};
+  const std::uint32_t first[] = {0};
+  const float last = static_cast<float>(appended / some);
+  EXPECT_EQ(table.reduce(Reduction::sum, {ids, first}).value(), rows_of(1 + last, 64));
+  ASSERT_TRUE(table.replace(0, rows_of(2, 64))) << "it takes none";
+  EXPECT_EQ(table.reduce(Reduction::sum, {ids, first}).value(), rows_of(2 + last, 64));
+  EXPECT_EQ(audit("t"), std::vector<std::string>{});
+  // What a dropped table gives back is there for others.
+  ASSERT_TRUE(store_->drop_embedding_table("t"));
+  EmbeddingTable other = make("other", {64, EmbeddingType::fp32});
+  for (int i = 0; i < 8; ++i) {
+    const auto done = other.append(rows_of(1, 64, some));
+    EXPECT_TRUE(done) << message(done.error());
+  }
 }
 
 // More bags than one answer has room for, and a bag of more ids than one request among them.
@@ -442,6 +490,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOverEachWay,
                                            "shm_one_sided"),
                          way_name);
 INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOfANode, ::testing::Values("unix", "device"), way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsInLittleMemory,
+                         ::testing::Values("embedded", "unix", "roce", "device"), way_name);
 
 // What no embedding table can say is not believed.
 TEST(EmbeddingCalls, ALyingNodeIsNotBelieved) {
