@@ -162,6 +162,13 @@ void report_groups(Environment& environment, const BuildOptions& options, const 
   const double of_groups = static_cast<double>(groups.sums()) * on.table.options().dimension +
                            static_cast<double>(on.rows + groups.rows.size());
   const double ratio = bytes == 0 ? 0 : of_groups * 4 / static_cast<double>(bytes);
+  const std::uint32_t row_bytes = on.table.row_bytes();
+  const std::uint32_t dimension = on.table.options().dimension;
+  const auto lines = [&](bool renumbered) { return read.lines(row_bytes, dimension, renumbered); };
+  const auto lines_saved = [&](bool renumbered) {
+    return read.lines_saved(row_bytes, dimension, renumbered);
+  };
+  const embedding::ReadRows alone{.ids = read.ids, .rows = read.ids, .sums = 0};
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "embedding", options.name);
@@ -174,6 +181,9 @@ void report_groups(Environment& environment, const BuildOptions& options, const 
     object["held_out_ids"] = read.ids;
     object["held_out_rows"] = read.rows;
     object["saved"] = read.saved();
+    object["held_out_lines"] = lines(false);
+    object["lines_saved"] = lines_saved(false);
+    object["lines_saved_renumbered"] = lines_saved(true);
     object["seed"] = options.seed;
     environment.out << object.dump() << '\n';
     return;
@@ -187,6 +197,10 @@ void report_groups(Environment& environment, const BuildOptions& options, const 
   environment.out << fmt::format("held out, by seed {}: {} rows read for {} ids, {:.1f} % saved\n",
                                  options.seed, format_count(read.rows), format_count(read.ids),
                                  100 * read.saved());
+  environment.out << fmt::format(
+      "cache lines: {} read for {}, {:.1f} % saved; of renumbered ids {}, {:.1f} %\n",
+      format_count(lines(false)), format_count(alone.lines(row_bytes, dimension, true)),
+      100 * lines_saved(false), format_count(lines(true)), 100 * lines_saved(true));
 }
 
 Outcome<int> build_groups(Environment& environment, const BuildOptions& options,

@@ -181,6 +181,8 @@ TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   ASSERT_EQ(embedding({"build", "items", "lists", "--held-out", "others"}), kOk) << tool.err();
   EXPECT_THAT(tool.out(), HasSubstr("embedding table 'items': 3 groups of 9 rows, 16 sums in "));
   EXPECT_THAT(tool.out(), HasSubstr("held out, by seed 1: 5 rows read for 8 ids, 37.5 % saved\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("cache lines: 28 read for 32, 12.5 % saved; of renumbered ids "
+                                    "20, 37.5 %\n"));
   ASSERT_EQ(embedding({"reduce", "items", "1", "2", "3", "9"}), kOk);
   ASSERT_EQ(embedding({"info", "items"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr("groups      3, of 9 rows: "));
@@ -191,6 +193,9 @@ TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   EXPECT_EQ(given["groups"], 2);
   EXPECT_EQ(given["sums"], 2);
   EXPECT_EQ(given["held_out_rows"], 7);
+  EXPECT_EQ(given["held_out_lines"], 7 * 4 + 8);
+  EXPECT_EQ(given["lines_saved"], 1 - 36.0 / 32);
+  EXPECT_EQ(given["lines_saved_renumbered"], 1 - 28.0 / 32);
   ASSERT_EQ(embedding({"build", "items", "--generate", "--seed", "3", "--json"}), kOk)
       << tool.err();
   const auto made = nlohmann::json::parse(tool.out());
