@@ -65,7 +65,7 @@ struct LineRate {
   double seconds = 0;
   std::uint64_t lines = 0;
   std::uint64_t checksum = 0;
-  int hint = 0;           // locality, as __builtin_prefetch() takes it: 3 all levels, 0 none to keep
+  int hint = 0;           // as __builtin_prefetch() takes it: 3 all levels, 0 none to stay in
   std::size_t ahead = 0;  // rows
 };
 [[nodiscard]] LineRate line_rate(const HugeBuffer& memory, std::span<const std::uint32_t> ids,

@@ -142,13 +142,15 @@ TEST(RunInference, GroupsOfATypeHaveThePartOfItsMemory) {
   ASSERT_EQ(lines.medians.size(), 4u);
   const auto number = [&](const char* type, const char* target, const char* name) {
     for (const Json& line : lines.runs) {
-      if (line.at("type") == type && line.at("target") == target) return line.at(name).get<double>();
+      const bool is_it = line.at("type") == type && line.at("target") == target;
+      if (is_it) return line.at(name).get<double>();
     }
     ADD_FAILURE() << type << ' ' << target;
     return 0.0;
   };
   EXPECT_LT(number("int8", "grouped", "sums"), number("fp32", "grouped", "sums"));
-  EXPECT_EQ(number("fp32", "renumbered", "lines_saved"), number("fp32", "renumbered", "rows_saved"));
+  EXPECT_EQ(number("fp32", "renumbered", "lines_saved"),
+            number("fp32", "renumbered", "rows_saved"));
   for (const char* const type : {"fp32", "int8"}) {
     EXPECT_LT(number(type, "grouped", "lines_saved"), number(type, "renumbered", "lines_saved"));
     EXPECT_LE(number(type, "renumbered", "lines_saved"), number(type, "renumbered", "rows_saved"));

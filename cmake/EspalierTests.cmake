@@ -332,8 +332,8 @@ function(espalier_spanning_tests)
   endif()
 endfunction()
 
-# What a loader finds of OpenBLAS, with threads of its own and with those of OpenMP, for a program of
-# tests. It is no part of what is tested, and so has no sanitizer.
+# What a loader finds of OpenBLAS, with threads of its own and with those of OpenMP, for a program
+# of tests. It is no part of what is tested, and so has no sanitizer.
 function(espalier_blas_stand_ins program)
   if(NOT TARGET ${program})
     return()

@@ -223,6 +223,15 @@ Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
                               embedding_quoted(options.name)),
                   "Give a greater --ratio, or lists in which rows stand together.");
   }
+  const embedding::ReadRows read =
+      embedding::rows_to_read(data->held_out, groups->get(), on.rows);
+  const bool are_given = !data->groups.sizes.empty();
+  if (!are_given && read.ids != 0 && read.rows == read.ids) {
+    return failed(fmt::format("the groups save no row of the held-out lists, and {} is left as it is",
+                              embedding_quoted(options.name)),
+                  "Learn from lists that are like those held out; --groups FILE keeps given groups "
+                  "whatever they save.");
+  }
   const auto grouped = on.table.group(groups->get());
   if (!grouped) {
     return refused(fmt::format("group rows of {}", embedding_quoted(options.name)),
@@ -230,8 +239,7 @@ Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
   }
   const auto then = on.table.stats();
   if (!then) return fail_on_embedding(place, "read", options.name, then.error());
-  report_groups(environment, options, on, *groups, *then,
-                embedding::rows_to_read(data->held_out, groups->get(), on.rows));
+  report_groups(environment, options, on, *groups, *then, read);
   return kOk;
 }
 

@@ -288,8 +288,14 @@ TEST_F(EmbeddingCommands, SayWhatIsWrongWithGroups) {
   ASSERT_EQ(embedding({"build", "items", "--groups", "groups"}), kOk) << tool.err();
   fails({"some", "--ratio", "0"}, kFailed,
         "no groups come of it, and embedding table 'items' is left as it is");
+  // Of other rows than those that are held out; given groups are kept all the same.
+  tool.files.contents["others"] = "1 3\n2 4\n5\n";
+  fails({"some", "--held-out", "others"}, kFailed,
+        "the groups save no row of the held-out lists, and embedding table 'items' is left as it");
   ASSERT_EQ(embedding({"info", "items"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr("groups      1, of 2 rows: "));
+  tool.files.contents["groups"] = "6 7\n";
+  ASSERT_EQ(embedding({"build", "items", "others", "--groups", "groups"}), kOk) << tool.err();
   tool.files.contents["groups"] = "1 2\n2 3\n";
   fails({"--groups", "groups"}, kFailed, "groups: id 2 at place 2 is in a group already");
   EXPECT_EQ(embedding({"build", "missing", "lists"}), kFailed);
