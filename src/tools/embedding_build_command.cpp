@@ -227,10 +227,11 @@ Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
       embedding::rows_to_read(data->held_out, groups->get(), on.rows);
   const bool are_given = !data->groups.sizes.empty();
   if (!are_given && read.ids != 0 && read.rows == read.ids) {
-    return failed(fmt::format("the groups save no row of the held-out lists, and {} is left as it is",
-                              embedding_quoted(options.name)),
-                  "Learn from lists that are like those held out; --groups FILE keeps given groups "
-                  "whatever they save.");
+    return failed(
+        fmt::format("the groups save no row of the held-out lists, and {} is left as it is",
+                    embedding_quoted(options.name)),
+        "Learn from lists that are like those held out; --groups FILE keeps given groups "
+        "whatever they save.");
   }
   const auto grouped = on.table.group(groups->get());
   if (!grouped) {

@@ -290,7 +290,7 @@ TEST_F(EmbeddingCommands, SayWhatIsWrongWithGroups) {
         "no groups come of it, and embedding table 'items' is left as it is");
   // Of other rows than those that are held out; given groups are kept all the same.
   tool.files.contents["others"] = "1 3\n2 4\n5\n";
-  fails({"some", "--held-out", "others"}, kFailed,
+  fails({"some", "--held-out", "others", "--ratio", "10"}, kFailed,
         "the groups save no row of the held-out lists, and embedding table 'items' is left as it");
   ASSERT_EQ(embedding({"info", "items"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr("groups      1, of 2 rows: "));
