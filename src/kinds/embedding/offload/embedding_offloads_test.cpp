@@ -23,6 +23,7 @@
 #include "kinds/embedding/model/ranking.hpp"
 #include "kinds/embedding/offload/dense_batches.hpp"
 #include "kinds/embedding/offload/pooled_rows.hpp"
+#include "kinds/embedding/offload/testing/turn_of_reductions.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 #include "memory/size_class.hpp"
 
@@ -53,6 +54,10 @@ class EmbeddingOffloads : public testing::Test {
 
   SchedulerFixture node_;
 };
+
+TEST(ReductionTurns, RowsOfATurnAreAskedForBeforeTheFirstIsSummed) {
+  EXPECT_TRUE(rows_of_a_turn_are_asked_for_first());
+}
 
 // The helper is kept at the first sums until its client has gone.
 TEST_F(EmbeddingOffloads, AGroupingWhoseClientGoesIsUndone) {
