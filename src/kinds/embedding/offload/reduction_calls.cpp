@@ -113,7 +113,8 @@ Next begin_small(Call& call, const embedding_calls::Reduce& asked,
   if (const auto begun = state.reduction.begin(*state.table, work.bags.ids); !begun) {
     return fail_in_words(call, embedding::error_of(begun.error()));
   }
-  return base::planted(embedding::Bug::summed_when_taken) ? finish_small(call, asked) : call.again();
+  if (base::planted(embedding::Bug::summed_when_taken)) return finish_small(call, asked);
+  return call.again();
 }
 
 Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
