@@ -212,6 +212,25 @@ TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   EXPECT_EQ(nlohmann::json::parse(tool.out())["held_out_rows"], 5 + 2);
 }
 
+TEST_F(EmbeddingCommands, BuildShowsOnATerminalHowFarItHasCome) {
+  ASSERT_EQ(embedding({"load", "items", "--generate", "20000", "--dimension", "64"}), kOk);
+  std::string& lists = tool.files.contents["lists"];
+  for (int i = 0; i < 5000; ++i) {
+    const int first = i % 1000 * 3;
+    lists += std::to_string(first) + " " + std::to_string(first + 1) + " " +
+             std::to_string(first + 2) + "\n";
+  }
+  ASSERT_EQ(embedding({"build", "items", "lists"}), kOk) << tool.err();
+  EXPECT_EQ(tool.err(), "") << "it is no terminal";
+  tool.err_is_terminal = true;
+  tool.tick_ns = 400'000'000;
+  ASSERT_EQ(embedding({"build", "items", "lists"}), kOk) << tool.err();
+  for (const char* const step : {"reading lists: 1,", "finding communities: ", "making groups: "}) {
+    EXPECT_THAT(tool.err(), HasSubstr(step));
+  }
+  EXPECT_TRUE(tool.err().ends_with("\r\x1b[K")) << tool.err();
+}
+
 TEST_F(EmbeddingCommands, RankQueriesByModels) {
   ASSERT_EQ(embedding({"load", "a", "--generate", "20", "--dimension", "8"}), kOk);
   ASSERT_EQ(embedding({"load", "b", "--generate", "20", "--dimension", "8"}), kOk);

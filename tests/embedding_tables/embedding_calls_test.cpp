@@ -297,6 +297,7 @@ TEST_P(EmbeddingsOverEachWay, ReduceBagsOfSeveralTables) {
   std::vector<EmbeddingTable> tables;
   std::vector<std::vector<std::uint32_t>> ids(7);
   std::vector<std::vector<std::uint32_t>> offsets(7);
+  std::vector<std::vector<float>> weights(7);
   std::vector<std::vector<float>> vectors;
   std::vector<TableBags> asked;
   for (std::uint32_t t = 0; t < 7; ++t) {
@@ -311,6 +312,7 @@ TEST_P(EmbeddingsOverEachWay, ReduceBagsOfSeveralTables) {
       offsets[t].push_back(static_cast<std::uint32_t>(ids[t].size()));
       for (std::uint64_t i = random.below(80); i != 0; --i) {
         ids[t].push_back(static_cast<std::uint32_t>(random.below(50)));
+        weights[t].push_back(static_cast<float>(random.below(9)) / 4 - 1);
       }
     }
     vectors.push_back(rows_of(0.5, dimension));
@@ -318,20 +320,39 @@ TEST_P(EmbeddingsOverEachWay, ReduceBagsOfSeveralTables) {
   const std::uint8_t sizes[] = {2};
   const std::uint32_t grouped[] = {3, 4};
   ASSERT_TRUE(tables[2].group({sizes, grouped}));
-  for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::inner_product}) {
+  const auto are_as_alone = [&](Reduction reduction, bool weighted) {
     const bool product = reduction == Reduction::inner_product;
     std::vector<float> wanted;
     asked.clear();
     for (std::uint32_t t = 0; t < 7; ++t) {
       const std::span<const float> vector = product ? vectors[t] : std::span<const float>{};
-      asked.push_back({tables[t], {ids[t], offsets[t]}, vector});
-      const auto alone = tables[t].reduce(reduction, {ids[t], offsets[t]}, vector);
+      const std::span<const float> factors = weighted ? weights[t] : std::span<const float>{};
+      asked.push_back({tables[t], {ids[t], offsets[t], factors}, vector});
+      const auto alone = tables[t].reduce(reduction, asked.back().bags, vector);
       ASSERT_TRUE(alone) << message(alone.error());
       wanted.insert(wanted.end(), alone->begin(), alone->end());
     }
     const auto found = EmbeddingTable::reduce_tables(reduction, asked);
     ASSERT_TRUE(found) << message(found.error());
-    EXPECT_EQ(*found, wanted);
+    EXPECT_EQ(*found, wanted) << static_cast<int>(reduction) << weighted;
+    // The same ids, of one table in the numbers of its groups.
+    std::vector<std::uint32_t> numbered = ids[2];
+    const auto grouping = tables[2].renumber(numbered);
+    ASSERT_TRUE(grouping) << message(grouping.error());
+    const EmbeddingBags plain = asked[2].bags;
+    asked[2].bags.ids = numbered;
+    asked[2].bags.grouping = *grouping;
+    const auto again = EmbeddingTable::reduce_tables(reduction, asked);
+    ASSERT_TRUE(again) << message(again.error());
+    EXPECT_EQ(*again, wanted) << static_cast<int>(reduction) << weighted;
+    asked[2].bags = plain;
+  };
+  for (const Reduction reduction : {Reduction::sum, Reduction::inner_product}) {
+    ASSERT_NO_FATAL_FAILURE(are_as_alone(reduction, true));
+  }
+  for (const Reduction reduction : {Reduction::sum, Reduction::mean, Reduction::max, Reduction::min,
+                                    Reduction::inner_product}) {
+    ASSERT_NO_FATAL_FAILURE(are_as_alone(reduction, false));
   }
   EXPECT_EQ(EmbeddingTable::reduce_tables(Reduction::sum, {}).value(), std::vector<float>{});
   const auto refused = [&] {
@@ -350,6 +371,9 @@ TEST_P(EmbeddingsOverEachWay, ReduceBagsOfSeveralTables) {
   asked[4].vector = {};
   EXPECT_EQ(refused().words, "t4: the vector has not as many values as a row");
   asked[4].vector = vectors[4];
+  asked[4].bags.weights = std::span(weights[4]).first(1);
+  EXPECT_EQ(refused().words, "t4: there are not as many weights as ids");
+  asked[4].bags.weights = {};
   asked[2].bags.grouping = 1;
   EXPECT_EQ(refused().error.code, Code::outdated);
   asked[2].bags.grouping = 0;
