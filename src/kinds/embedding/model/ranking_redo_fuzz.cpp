@@ -66,20 +66,20 @@ class FuzzedModel {
       const bool begins = redo && redo->model == 1 && !had_weights && redo->first == 0;
       want(model_->has_weights() == had_weights, "weights of what was refused");
       want(begins || model_->told_file() == before, "what was refused has changed something");
-      if (begins) told_.clear();
+      if (begins) recorded_.clear();
       return;
     }
     const auto redo = read_weights_redo(record);
     want(redo.has_value() && redo->model == 1, "what is no record was applied");
     if (had_weights) return;
-    if (redo->first == 0) told_.clear();
-    if (told_.size() != redo->first * sizeof(float)) {
-      want(before.empty() && told_.empty(), "a part has been left out");
+    if (redo->first == 0) recorded_.clear();
+    if (recorded_.size() != redo->first * sizeof(float)) {
+      want(before.empty() && recorded_.empty(), "a part has been left out");
       return;
     }
-    told_ += redo->bytes;
-    want(told_.size() <= 4 * kFuzzedFloats, "there are more floats than the model has");
-    want(model_->has_weights() == (told_.size() == 4 * kFuzzedFloats), "weights come with the end");
+    recorded_ += redo->bytes;
+    want(recorded_.size() <= 4 * kFuzzedFloats, "there are more floats than the model has");
+    want(model_->has_weights() == (recorded_.size() == 4 * kFuzzedFloats), "weights come with the end");
     if (model_->has_weights()) want_weights();
   }
 
@@ -89,8 +89,8 @@ class FuzzedModel {
     ModelWeights::Place place;
     while (model_->weights().add_floats(place, floats)) {
     }
-    want(floats.size() * sizeof(float) == told_.size() &&
-             std::memcmp(floats.data(), told_.data(), told_.size()) == 0,
+    want(floats.size() * sizeof(float) == recorded_.size() &&
+             std::memcmp(floats.data(), recorded_.data(), recorded_.size()) == 0,
          "other weights than were told");
   }
   /// Of a model that was made.
@@ -108,7 +108,7 @@ class FuzzedModel {
   // Last, for it gives memory back to the others.
   const std::shared_ptr<RankingObject> model_ =
       std::make_shared<RankingObject>(1, "m", fuzzed_plan(), nullptr);
-  std::string told_;
+  std::string recorded_;
 };
 
 void apply_all(const std::uint8_t* data, std::size_t size) {
