@@ -45,8 +45,8 @@ std::uint64_t read_rows_lines(const HugeBuffer& memory, std::span<const std::uin
 }
 
 template <int kHint>
-void try_hint(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
-              std::uint32_t row_bytes, LineRate& best) {
+void try_hint(const HugeBuffer& memory, std::span<const std::uint32_t> ids, std::uint32_t row_bytes,
+              LineRate& best) {
   for (const std::size_t ahead : {16, 32, 64, 128}) {
     const base::Stopwatch watch;
     const std::uint64_t checksum = read_rows_lines<kHint>(memory, ids, row_bytes, ahead);

@@ -223,8 +223,7 @@ Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
                               embedding_quoted(options.name)),
                   "Give a greater --ratio, or lists in which rows stand together.");
   }
-  const embedding::ReadRows read =
-      embedding::rows_to_read(data->held_out, groups->get(), on.rows);
+  const embedding::ReadRows read = embedding::rows_to_read(data->held_out, groups->get(), on.rows);
   const bool are_given = !data->groups.sizes.empty();
   if (!are_given && read.ids != 0 && read.rows == read.ids) {
     return failed(

@@ -54,12 +54,12 @@ const std::map<std::string, EmbeddingType> kTypeNames = {{"fp32", EmbeddingType:
                                                          {"fp16", EmbeddingType::fp16},
                                                          {"bf16", EmbeddingType::bf16},
                                                          {"int8", EmbeddingType::int8}};
-const std::map<std::string, Reduction> kReductionNames = {{"sum", Reduction::sum},
-                                                          {"mean", Reduction::mean},
-                                                          {"max", Reduction::max},
-                                                          {"min", Reduction::min},
-                                                          {"inner-product",
-                                                           Reduction::inner_product}};
+const std::map<std::string, Reduction> kReductionNames = {
+    {"sum", Reduction::sum},
+    {"mean", Reduction::mean},
+    {"max", Reduction::max},
+    {"min", Reduction::min},
+    {"inner-product", Reduction::inner_product}};
 
 std::string type_name(EmbeddingType type) {
   for (const auto& [text, named] : kTypeNames) {

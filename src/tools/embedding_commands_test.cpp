@@ -63,8 +63,7 @@ TEST_F(EmbeddingCommands, ReduceByWeightsAndToAnInnerProduct) {
     EXPECT_EQ(embedding(words), kOk) << tool.err();
     return tool.out();
   };
-  EXPECT_EQ(reduced({"0", "2", "--weights", "-1,0.5"}),
-            "0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n");
+  EXPECT_EQ(reduced({"0", "2", "--weights", "-1,0.5"}), "0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n");
   const std::string vector = "--vector=-1,1,0,0,0,0,0,0.25";
   EXPECT_EQ(reduced({"1", "2", "--op", "inner-product", vector}), "1.25\n");
   EXPECT_EQ(reduced({"1", "2", "--op", "inner-product", vector, "--weights", "2,0"}), "1\n");

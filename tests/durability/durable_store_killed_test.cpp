@@ -143,28 +143,41 @@ struct Program {
   }
 };
 
+/// What the objects have when the program starts.
+struct AtStart {
+  explicit AtStart(Program& program)
+      : map(number_in(*program.map.get(kMapKey))),
+        batch(number_in(*program.map.get(kBatchKey))),
+        hash(number_in(*program.hash.get(kHashKey))),
+        first(program.sum({0})),
+        second(program.sum({1})),
+        appended(program.appended()),
+        whole(*program.lost.count("", "") == 0 &&
+              number_in(*program.map.get(kBatchKey + "2")) == batch &&
+              program.sum({0, 1}) == first + second) {}
+  void report(Program& program, Reporter& reporter) const {
+    reporter.report("had", kMapKey, map);
+    reporter.report("had", kBatchKey, batch);
+    reporter.report("had", kHashKey, hash);
+    reporter.report("had", "rows", *program.table.rows());
+    reporter.report("had", "numbers", program.numbers.take(1)->first);
+    reporter.report("had", "counter", *program.store.sequence("c", 1));
+    reporter.report("had", "first", first);
+    reporter.report("had", "second", second);
+    reporter.report("had", "appended", appended);
+  }
+
+  const std::uint64_t map, batch, hash, first, second, appended;
+  const bool whole;
+};
+
 /// Adds to what is there until it is killed.
 int write_until_killed(Line& line, const std::string& dir) {
   Program program = Program::open(dir);
-  if (*program.lost.count("", "") != 0) return 1;
   Reporter reporter(line);
-  const std::uint64_t had_map = number_in(*program.map.get(kMapKey));
-  const std::uint64_t had_batch = number_in(*program.map.get(kBatchKey));
-  const std::uint64_t had_hash = number_in(*program.hash.get(kHashKey));
-  if (number_in(*program.map.get(kBatchKey + "2")) != had_batch) return 1;
-  reporter.report("had", kMapKey, had_map);
-  reporter.report("had", kBatchKey, had_batch);
-  reporter.report("had", kHashKey, had_hash);
-  reporter.report("had", "rows", *program.table.rows());
-  reporter.report("had", "numbers", program.numbers.take(1)->first);
-  reporter.report("had", "counter", *program.store.sequence("c", 1));
-  const std::uint64_t had_first = program.sum({0});
-  const std::uint64_t had_second = program.sum({1});
-  if (program.sum({0, 1}) != had_first + had_second) return 1;
-  reporter.report("had", "first", had_first);
-  reporter.report("had", "second", had_second);
-  const std::uint64_t had_appended = program.appended();
-  reporter.report("had", "appended", had_appended);
+  const AtStart had(program);
+  if (!had.whole) return 1;
+  had.report(program, reporter);
   const auto forever = [&](auto work) {
     return std::thread([work]() mutable {
       while (work()) {
@@ -172,18 +185,18 @@ int write_until_killed(Line& line, const std::string& dir) {
     });
   };
   std::vector<std::thread> threads;
-  threads.push_back(forever([&, next = had_map]() mutable {
+  threads.push_back(forever([&, next = had.map]() mutable {
     const bool written = program.map.put(kMapKey, std::to_string(++next)).has_value() &&
                          program.lost.put(kMapKey, std::to_string(next)).has_value();
     return written && reporter.report("done", kMapKey, next);
   }));
-  threads.push_back(forever([&, next = had_batch]() mutable {
+  threads.push_back(forever([&, next = had.batch]() mutable {
     const std::string value = std::to_string(++next);
     const auto written =
         program.map.write(WriteBatch().put(kBatchKey, value).put(kBatchKey + "2", value));
     return written && reporter.report("done", kBatchKey, next);
   }));
-  threads.push_back(forever([&, next = had_hash]() mutable {
+  threads.push_back(forever([&, next = had.hash]() mutable {
     const bool written = program.hash.put(kHashKey, std::to_string(++next)).has_value();
     return written && reporter.report("done", kHashKey, next);
   }));
@@ -199,12 +212,12 @@ int write_until_killed(Line& line, const std::string& dir) {
     const auto counted = program.store.sequence("c", 2);
     return counted && reporter.report("done", "counter", *counted + 2);
   }));
-  threads.push_back(forever([&, next = std::max(had_first, had_second)]() mutable {
+  threads.push_back(forever([&, next = std::max(had.first, had.second)]() mutable {
     ++next;
     return program.replace(0, next) && reporter.report("done", "first", next) &&
            program.replace(1, next) && reporter.report("done", "second", next);
   }));
-  threads.push_back(forever([&, behind = had_appended]() mutable {
+  threads.push_back(forever([&, behind = had.appended]() mutable {
     return program.append(behind) && reporter.report("done", "appended", ++behind);
   }));
   // What it reads of the others is as good as acknowledged.

@@ -112,9 +112,9 @@ class DurableClient {
   std::map<std::string, KeyTruth> hash_;
   NumberTruth sum_;
   NumberTruth rows_;
-  NumberTruth vectors_;       // rows
-  NumberTruth vector_;        // what row 0 has
-  bool model_made_ = false;   // and acknowledged
+  NumberTruth vectors_;      // rows
+  NumberTruth vector_;       // what row 0 has
+  bool model_made_ = false;  // and acknowledged
   std::optional<float> rank_;
   std::uint64_t next_number_ = 0;              // all numbers that were given are below
   std::uint64_t next_counted_ = 0;             // likewise

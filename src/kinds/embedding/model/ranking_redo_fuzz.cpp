@@ -79,7 +79,8 @@ class FuzzedModel {
     }
     recorded_ += redo->bytes;
     want(recorded_.size() <= 4 * kFuzzedFloats, "there are more floats than the model has");
-    want(model_->has_weights() == (recorded_.size() == 4 * kFuzzedFloats), "weights come with the end");
+    want(model_->has_weights() == (recorded_.size() == 4 * kFuzzedFloats),
+         "weights come with the end");
     if (model_->has_weights()) want_weights();
   }
 
