@@ -9,8 +9,8 @@
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <vector>
 
-#include "base/bytes.hpp"
 #include "base/temporary_folder.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 
@@ -78,8 +78,8 @@ TEST_F(Converter, TablesAreNamedAndRowsAveragedAsIsWished) {
   EXPECT_EQ(file("model"), wanted.file());
   const std::string rows = file("rows/items of the shop.npy");
   ASSERT_EQ(rows.substr(0, 6), "\x93NUMPY");
-  std::string last;
-  for (int i = 0; i < 8; ++i) last += base::bytes_of(5.0F);
+  const std::vector<float> fives(8, 5);
+  const std::string last(reinterpret_cast<const char*>(fives.data()), 32);
   EXPECT_EQ(rows.substr(rows.size() - 32), last) << "of float32, the last row of the second table";
   EXPECT_EQ(rows.size() % 64, 5u * 32 % 64) << "NumPy wants rows to begin at 64 bytes";
 }
