@@ -43,16 +43,15 @@ QuerySet ReviewData::queries(std::uint64_t bags) const {
   return drawn;
 }
 
-const embedding::GroupLists& ReviewData::groups(double ratio) {
-  const auto found = groups_.find(ratio);
+const embedding::GroupLists& ReviewData::groups(double ratio, std::uint32_t row_bytes) {
+  const auto found = groups_.find({ratio, row_bytes});
   if (found != groups_.end()) return found->second;
   if (!communities_) communities_ = embedding::find_communities(lists_.learned, shape_.rows);
-  const std::uint64_t sums = embedding::sums_for_ratio(
-      shape_.rows, shape_.dimension * static_cast<std::uint32_t>(sizeof(float)), shape_.dimension,
-      ratio);
   embedding::GroupingOptions options;
-  options.sums_max = sums;
-  return groups_.emplace(ratio, embedding::greedy_groups(lists_.learned, *communities_, options))
+  options.sums_max = embedding::sums_for_ratio(shape_.rows, row_bytes, shape_.dimension, ratio);
+  return groups_
+      .emplace(std::pair(ratio, row_bytes),
+               embedding::greedy_groups(lists_.learned, *communities_, options))
       .first->second;
 }
 

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/inference_data.hpp"
@@ -43,13 +44,14 @@ class ReviewData {
 
   /// Held-out lists, each as likely as it is frequent.
   [[nodiscard]] QuerySet queries(std::uint64_t bags) const;
-  [[nodiscard]] const embedding::GroupLists& groups(double ratio);
+  /// `ratio`: of the memory of rows of so many bytes.
+  [[nodiscard]] const embedding::GroupLists& groups(double ratio, std::uint32_t row_bytes);
 
  private:
   const InferenceShape shape_;
   const embedding::ReviewLists lists_;
   std::optional<embedding::Communities> communities_;
-  std::map<double, embedding::GroupLists> groups_;
+  std::map<std::pair<double, std::uint32_t>, embedding::GroupLists> groups_;
 };
 
 /// Rows and sums as MERCI's evaluator has them, renumbered [MERCI §4]: a table of rows without a

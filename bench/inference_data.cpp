@@ -26,7 +26,8 @@ std::uint64_t memory_for(const InferenceShape& shape, const RowGroups& groups) {
   return rows + rows / 8 + 64 * kMiB;
 }
 
-/// All rows once, lines of a row `ahead` rows before they are read.
+/// All rows once, lines of a row `ahead` rows before they are read, with this hint.
+template <int kHint>
 std::uint64_t read_rows_lines(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
                               std::uint32_t row_bytes, std::size_t ahead) {
   const std::byte* const base = memory.data();
@@ -34,13 +35,26 @@ std::uint64_t read_rows_lines(const HugeBuffer& memory, std::span<const std::uin
   for (std::size_t i = 0; i < ids.size(); ++i) {
     const std::size_t later = std::min(i + ahead, ids.size() - 1);
     const std::byte* const next = base + std::size_t{ids[later]} * row_bytes;
-    for (std::uint32_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(next + at, 0, 2);
+    for (std::uint32_t at = 0; at < row_bytes; at += 64) __builtin_prefetch(next + at, 0, kHint);
     const std::byte* const row = base + std::size_t{ids[i]} * row_bytes;
     for (std::uint32_t at = 0; at < row_bytes; at += 64) {
       sum += base::load_plain<std::uint32_t>(row + at);
     }
   }
   return sum;
+}
+
+template <int kHint>
+void try_hint(const HugeBuffer& memory, std::span<const std::uint32_t> ids, std::uint32_t row_bytes,
+              LineRate& best) {
+  for (const std::size_t ahead : {16, 32, 64, 128}) {
+    const base::Stopwatch watch;
+    const std::uint64_t checksum = read_rows_lines<kHint>(memory, ids, row_bytes, ahead);
+    const double seconds = static_cast<double>(watch.elapsed_ns()) * 1e-9;
+    const std::uint64_t lines = ids.size() * ((row_bytes + 63) / 64);
+    const double rate = static_cast<double>(lines) / seconds;
+    if (rate > best.lines_per_s) best = {rate, seconds, lines, checksum, kHint, ahead};
+  }
 }
 
 }  // namespace
@@ -118,14 +132,10 @@ void merci_sum(const MerciTable& table, const std::vector<std::uint32_t>& query,
 LineRate line_rate(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
                    std::uint32_t row_bytes) {
   LineRate best;
-  for (const std::size_t ahead : {16, 32, 64, 128}) {
-    const base::Stopwatch watch;
-    const std::uint64_t checksum = read_rows_lines(memory, ids, row_bytes, ahead);
-    const double seconds = static_cast<double>(watch.elapsed_ns()) * 1e-9;
-    const std::uint64_t lines = ids.size() * ((row_bytes + 63) / 64);
-    const double rate = static_cast<double>(lines) / seconds;
-    if (rate > best.lines_per_s) best = {rate, seconds, lines, checksum};
-  }
+  try_hint<0>(memory, ids, row_bytes, best);
+  try_hint<1>(memory, ids, row_bytes, best);
+  try_hint<2>(memory, ids, row_bytes, best);
+  try_hint<3>(memory, ids, row_bytes, best);
   return best;
 }
 

@@ -58,12 +58,15 @@ void merci_sum(const MerciTable& table, const std::vector<std::uint32_t>& query,
                std::vector<float>& sum);
 
 /// Rows of random lines that the machine brings in a second, of as much memory as the rows take,
-/// by the best of some distances of a prefetch; nothing is summed but one word of each line.
+/// by the best of some hints and distances of a prefetch; nothing is summed but one word of each
+/// line.
 struct LineRate {
   double lines_per_s = 0;
   double seconds = 0;
   std::uint64_t lines = 0;
   std::uint64_t checksum = 0;
+  int hint = 0;           // as __builtin_prefetch() takes it: 3 all levels, 0 none to stay in
+  std::size_t ahead = 0;  // rows
 };
 [[nodiscard]] LineRate line_rate(const HugeBuffer& memory, std::span<const std::uint32_t> ids,
                                  std::uint32_t row_bytes);

@@ -46,7 +46,10 @@ TEST(RunInference, ParsesQueries) {
       slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   ASSERT_EQ(lines.medians.size(), 2u);
-  for (const Json& line : lines.runs) EXPECT_GT(line.at("rows_per_s").get<double>(), 0);
+  for (const Json& line : lines.runs) {
+    EXPECT_GT(line.at("rows_per_s").get<double>(), 0);
+    EXPECT_GT(line.at("share_of_core").get<double>(), 0);
+  }
   options.bags = 1025;
   EXPECT_TRUE(problem_of(options));
 }
@@ -107,6 +110,51 @@ TEST(RunInference, GroupsComeToTheSameSumsAndReadFewerRows) {
     before = of_rows;
   }
   EXPECT_GT(saved[1], saved[0]);
+}
+
+TEST(RunInference, LinesTryHintsAndDistances) {
+  InferenceOptions options = tiny_inference();
+  options.targets = {InferenceTarget::lines};
+  const PointLines lines =
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.medians.size(), 2u);
+  for (const Json& line : lines.runs) {
+    EXPECT_GT(line.at("lines_per_s").get<double>(), 0);
+    EXPECT_GE(line.at("best_hint").get<int>(), 0);
+    EXPECT_LE(line.at("best_hint").get<int>(), 3);
+    EXPECT_GE(line.at("best_ahead").get<int>(), 16);
+  }
+}
+
+// Groups have a part of the memory that rows of the type take; of int8 a sum is more lines than a
+// row.
+TEST(RunInference, GroupsOfATypeHaveThePartOfItsMemory) {
+  InferenceOptions options = tiny_inference();
+  options.categories = {"office"};
+  options.scale = 0.01;
+  options.types = {EmbeddingType::fp32, EmbeddingType::int8};
+  options.targets = {InferenceTarget::grouped, InferenceTarget::renumbered};
+  options.ratios = {0.5};
+  const PointLines lines =
+      slots_of("inference", [&](const Output& output) { return run_benchmark(options, output); });
+  EXPECT_EQ(lines.exit_code, 0);
+  ASSERT_EQ(lines.medians.size(), 4u);
+  const auto number = [&](const char* type, const char* target, const char* name) {
+    for (const Json& line : lines.runs) {
+      const bool is_it = line.at("type") == type && line.at("target") == target;
+      if (is_it) return line.at(name).get<double>();
+    }
+    ADD_FAILURE() << type << ' ' << target;
+    return 0.0;
+  };
+  EXPECT_LT(number("int8", "grouped", "sums"), number("fp32", "grouped", "sums"));
+  EXPECT_EQ(number("fp32", "renumbered", "lines_saved"),
+            number("fp32", "renumbered", "rows_saved"));
+  for (const char* const type : {"fp32", "int8"}) {
+    EXPECT_LT(number(type, "grouped", "lines_saved"), number(type, "renumbered", "lines_saved"));
+    EXPECT_LE(number(type, "renumbered", "lines_saved"), number(type, "renumbered", "rows_saved"));
+  }
 }
 
 // What Fig. 13 of the paper is drawn of, in small.

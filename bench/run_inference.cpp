@@ -26,6 +26,7 @@
 #include "engine/helper_pool.hpp"
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
+#include "kinds/embedding/query_lists.hpp"
 #include "kinds/embedding/review_lists.hpp"
 
 namespace espalier::bench {
@@ -127,24 +128,30 @@ class InferenceWorld {
     for (const float sum : sums) checksum = checksum * 31 + std::bit_cast<std::uint32_t>(sum + 0);
   }
   void took(PointSample& sample, double seconds, const QuerySet& queries,
-            const InferenceSetting& setting, std::uint64_t rows_read) const {
+            const InferenceSetting& setting, const embedding::ReadRows& read = {}) const {
     sample.took(queries.ends.size(), seconds);
     const double rows = static_cast<double>(queries.ids.size()) / seconds;
-    const std::uint32_t row_bytes = embedding::row_bytes_of(setting.type, options_.dimension);
+    const std::uint32_t row_bytes = row_bytes_of(setting);
     sample.numbers.emplace_back("rows_per_s", rows);
     sample.numbers.emplace_back("gb_per_s", rows * row_bytes * 1e-9);
     if (!is_grouped(setting.target)) return;
-    const auto read = static_cast<double>(rows_read);
-    sample.numbers.emplace_back("rows_saved", 1 - read / static_cast<double>(queries.ids.size()));
+    // Of MERCI's way ids are renumbered, too, before it is measured.
+    const bool renumbered = is_renumbered(setting.target) || is_of_merci(setting.target);
+    sample.numbers.emplace_back("rows_saved", read.saved());
+    sample.numbers.emplace_back("lines_saved",
+                                read.lines_saved(row_bytes, options_.dimension, renumbered));
     const auto& groups = groups_of(setting);
     sample.numbers.emplace_back("sums", static_cast<double>(groups.sums()));
   }
   const embedding::GroupLists& groups_of(const InferenceSetting& setting) const {
-    return reviews_->groups(setting.ratio);
+    return reviews_->groups(setting.ratio, row_bytes_of(setting));
+  }
+  [[nodiscard]] std::uint32_t row_bytes_of(const InferenceSetting& setting) const {
+    return embedding::row_bytes_of(setting.type, options_.dimension);
   }
 
   PointSample measure_lines(const QuerySet& queries, const InferenceSetting& setting) {
-    const std::uint32_t row_bytes = embedding::row_bytes_of(setting.type, options_.dimension);
+    const std::uint32_t row_bytes = row_bytes_of(setting);
     const std::size_t bytes = std::size_t{shape_.rows} * row_bytes + 64;
     if (lines_.bytes() < bytes) {
       lines_ = HugeBuffer(bytes);
@@ -152,12 +159,17 @@ class InferenceWorld {
     }
     const LineRate rate = line_rate(lines_, queries.ids, row_bytes);
     PointSample sample;
-    took(sample, rate.seconds, queries, setting, queries.ids.size());
+    took(sample, rate.seconds, queries, setting);
+    sample.numbers.emplace_back("lines_per_s", rate.lines_per_s);
+    sample.numbers.emplace_back("best_hint", rate.hint);
+    sample.numbers.emplace_back("best_ahead", static_cast<double>(rate.ahead));
     sample.checksum = rate.checksum;
     return sample;
   }
 
   /// As many queries at a time as a request has, each by a helper of a node's kind, that sleeps.
+  /// Its share of a core is how much of one it takes beside another that gathers the same queries'
+  /// rows without a pause.
   PointSample measure_parse(const QuerySet& queries, const InferenceSetting& setting) {
     std::vector<std::string> requests;
     for (std::uint64_t bag = 0; bag < queries.ends.size(); ++bag) {
@@ -190,7 +202,10 @@ class InferenceWorld {
       sample.latencies.record(watch.elapsed_ns());
       sample.checksum += ids;
     }
-    took(sample, static_cast<double>(took_ns) * 1e-9, queries, setting, queries.ids.size());
+    took(sample, static_cast<double>(took_ns) * 1e-9, queries, setting);
+    const InferenceSetting gather{InferenceTarget::embedded, setting.type, setting.length};
+    sample.numbers.emplace_back("share_of_core",
+                                sample.seconds / measure_table(queries, gather).seconds);
     return sample;
   }
 
@@ -236,7 +251,7 @@ class InferenceWorld {
           rows_read += read;
         });
     PointSample sample;
-    took(sample, seconds, queries, setting, rows_read);
+    took(sample, seconds, queries, setting, {queries.ids.size(), rows_read, 0});
     for (const std::vector<float>& of_bag : sums) add(sample.checksum, of_bag);
     return sample;
   }
@@ -285,7 +300,7 @@ class InferenceWorld {
     const EmbeddingTable& table = loaded_of(setting).table();
     const std::uint32_t grouping = is_renumbered(setting.target) ? renumber(table, queries) : 0;
     std::vector<float> sums(queries.ends.size() * options_.dimension);
-    const std::uint64_t before = rows_gathered(table);
+    const EmbeddingStats before = numbers_of(table);
     std::vector<base::Histogram> latencies(setting.threads);
     const double seconds = run_together(
         setting.threads, [](std::uint32_t) {},
@@ -299,7 +314,10 @@ class InferenceWorld {
         });
     PointSample sample;
     for (const base::Histogram& each : latencies) sample.latencies.merge(each);
-    took(sample, seconds, queries, setting, rows_gathered(table) - before);
+    const EmbeddingStats now = numbers_of(table);
+    took(sample, seconds, queries, setting,
+         {queries.ids.size(), now.rows_gathered - before.rows_gathered,
+          now.sums_gathered - before.sums_gathered});
     add(sample.checksum, sums);
     return sample;
   }
@@ -338,8 +356,8 @@ class InferenceWorld {
     }
   }
 
-  static std::uint64_t rows_gathered(const EmbeddingTable& table) {
-    return value_or_throw(table.stats(), "cannot read numbers of a table").rows_gathered;
+  static EmbeddingStats numbers_of(const EmbeddingTable& table) {
+    return value_or_throw(table.stats(), "cannot read numbers of a table");
   }
 
   const CategoryOptions options_;

@@ -317,6 +317,7 @@ function(espalier_spanning_tests)
   file(GLOB embeddings CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/embedding_tables/*_test.cpp)
   espalier_test_program(embedding_tables_test SOURCES ${embeddings}
                         LIBRARIES espalier_test_support)
+  espalier_blas_stand_ins(embedding_tables_test)
   # Its operator new can fail: no other program has that one.
   file(GLOB heap_tests CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/heap/*.cpp)
   if(TARGET espalier_node)
@@ -329,6 +330,28 @@ function(espalier_spanning_tests)
     espalier_test_program(system_planted_test SOURCES ${planted}
                           LIBRARIES espalier_test_support_planted)
   endif()
+endfunction()
+
+# What a loader finds of OpenBLAS, with threads of its own and with those of OpenMP, for a program
+# of tests. It is no part of what is tested, and so has no sanitizer.
+function(espalier_blas_stand_ins program)
+  if(NOT TARGET ${program})
+    return()
+  endif()
+  set(parallel 1)
+  foreach(threads pthread openmp)
+    set(target espalier_blas_${threads})
+    add_library(${target} MODULE ${PROJECT_SOURCE_DIR}/tests/embedding_tables/blas_stand_in.cpp)
+    target_compile_definitions(${target} PRIVATE ESPALIER_BLAS_PARALLEL=${parallel})
+    target_link_options(${target} PRIVATE LINKER:-soname,libopenblas.so.0)
+    set_target_properties(${target} PROPERTIES
+      LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+    string(TOUPPER ${threads} name)
+    target_compile_definitions(${program} PRIVATE
+      ESPALIER_BLAS_${name}="$<TARGET_FILE:${target}>")
+    add_dependencies(${program} ${target})
+    math(EXPR parallel "${parallel} + 1")
+  endforeach()
 endfunction()
 
 # tests/commands/: what runs the programs that people call, or all of a command in this process.

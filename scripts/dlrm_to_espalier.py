@@ -5,8 +5,8 @@
     dlrm_to_espalier.py STATE.npz MODEL [--tables NAME,NAME,...] [--rows FOLDER] [--mean]
     dlrm_to_espalier.py STATE.pt MODEL ...        takes PyTorch
 
-STATE has arrays of float32 (numpy.savez of a state dict; of .npz nothing but Python is needed),
-by the names that DLRM gives them:
+STATE has arrays of floats of 16, 32 or 64 bits, which become float32 (numpy.savez of a state dict;
+of .npz nothing but Python is needed), by the names that DLRM gives them:
 
     bot_l.0.weight bot_l.0.bias bot_l.2.weight ...  layers of the bottom network,
                                                     [outputs][inputs]
@@ -19,7 +19,10 @@ each is written as FOLDER/NAME.npy, which `espalier embedding load NAME FOLDER/N
 """
 
 import argparse
+import array
 import ast
+import errno
+import math
 import os
 import re
 import struct
@@ -35,6 +38,24 @@ class Array:
         self.data = data
 
 
+# Codes of floats, as struct has them, by the types that NumPy files name.
+FLOATS = {"<f2": "<e", "<f4": "<f", "<f8": "<d"}
+
+
+def to_float32(name, descr, body):
+    """The nearest floats of 32 bits, little-endian as in the file."""
+    if descr == "<f4":
+        return body
+    narrow = array.array("f", (value for (value,) in struct.iter_unpack(FLOATS[descr], body)))
+    if descr == "<f8":
+        for (value,), near in zip(struct.iter_unpack("<d", body), narrow):
+            if math.isinf(near) and not math.isinf(value):
+                sys.exit(f"{name}: {value} is too large for float32")
+    if sys.byteorder == "big":
+        narrow.byteswap()
+    return narrow.tobytes()
+
+
 def read_npy(name, data):
     if data[:6] != b"\x93NUMPY":
         sys.exit(f"{name}: this is no NumPy array")
@@ -42,15 +63,21 @@ def read_npy(name, data):
     begin = 8 + struct.calcsize(width)
     length = struct.unpack_from(width, data, 8)[0]
     header = ast.literal_eval(data[begin:begin + length].decode("latin1"))
-    if header["descr"] not in ("<f4", "=f4") or header["fortran_order"]:
-        sys.exit(f"{name}: arrays are of float32, row by row; this is {header['descr']}")
+    descr = str(header["descr"])
+    if descr not in FLOATS:
+        sys.exit(f"{name}: values are {', '.join(FLOATS)}, and these are {descr}: "
+                 "array.astype('<f4') makes them so")
+    if header["fortran_order"] and len(header["shape"]) > 1:
+        sys.exit(f"{name}: its columns lie behind each other: numpy.ascontiguousarray(array) has "
+                 "rows")
     count = 1
     for size in header["shape"]:
         count *= size
     body = data[begin + length:]
-    if len(body) != 4 * count:
-        sys.exit(f"{name}: the array has {len(body)} bytes, and its shape takes {4 * count}")
-    return Array(header["shape"], body)
+    size = struct.calcsize(FLOATS[descr])
+    if len(body) != size * count:
+        sys.exit(f"{name}: the array has {len(body)} bytes, and its shape takes {size * count}")
+    return Array(header["shape"], to_float32(name, descr, body))
 
 
 def write_npy(path, array):
@@ -62,9 +89,14 @@ def write_npy(path, array):
 
 
 def read_state(path):
-    if zipfile.is_zipfile(path) and path.endswith(".npz"):
+    if not os.path.exists(path):
+        sys.exit(f"cannot read {path}: {os.strerror(errno.ENOENT)}")
+    if path.endswith(".npz"):
+        if not zipfile.is_zipfile(path):
+            sys.exit(f"{path} is no file of NumPy's (numpy.savez)")
         with zipfile.ZipFile(path) as archive:
-            return {name.removesuffix(".npy"): read_npy(name, archive.read(name))
+            return {name.removesuffix(".npy"): read_npy(name.removesuffix(".npy"),
+                                                        archive.read(name))
                     for name in archive.namelist()}
     import torch  # of other files alone
 

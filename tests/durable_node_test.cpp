@@ -10,12 +10,17 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/clock.hpp"
+#include "base/random.hpp"
 #include "base/temporary_folder.hpp"
+#include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/ranking_model.hpp"
 #include "espalier/sequencer.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 #include "log/mapped_folder.hpp"
 #include "node/node.hpp"
 #include "tests/support/node_config.hpp"
@@ -41,6 +46,16 @@ class NodeWithData : public testing::Test {
     auto store = Store::connect("unix:" + config_.node.socket);
     EXPECT_TRUE(store) << message(store.error());
     return std::move(*store);
+  }
+  /// Waits for the first one of this node.
+  void make_checkpoint() {
+    node_->checkpoints()->request();
+    const std::uint64_t deadline_ns = base::monotonic_ns() + 60'000'000'000;
+    while (node_->checkpoints()->counts().finished == 0) {
+      ASSERT_EQ(node_->checkpoints()->counts().failed, 0u);
+      ASSERT_LT(base::monotonic_ns(), deadline_ns);
+      std::this_thread::yield();
+    }
   }
   /// What keeps a node from starting.
   std::string refusal() {
@@ -101,6 +116,59 @@ TEST_F(NodeWithData, HasWhatItHadWhenItIsStartedAgain) {
   }
 }
 
+// Of the log, and then of a checkpoint.
+TEST_F(NodeWithData, EmbeddingTablesAndModelsAreThereAgain) {
+  ASSERT_NO_FATAL_FAILURE(start());
+  embedding::RankingParts parts;  // over the tables a and b
+  base::Random random(5);
+  parts.draw(random);
+  const auto what_there_is = [&] {
+    const Store store = connect();
+    const EmbeddingTable table = *store.open_embedding_table("a");
+    const auto stats = table.stats().value();
+    EXPECT_EQ(stats.rows, 20u);
+    EXPECT_EQ(stats.groups, 1u);
+    const std::uint32_t ids[] = {3, 4, 19, 0};
+    const std::uint32_t offsets[] = {0, 3};
+    std::vector<float> all = table.reduce(Reduction::sum, {ids, offsets}).value();
+    EXPECT_EQ(all.front(), 3.0F + 0.25F + 19.0F);
+    const auto ranks =
+        store.open_ranking_model("ads")->infer_text("1 2 3 4 5 | 3 4 | 7\n0 0 0 0 0 | |\n");
+    EXPECT_TRUE(ranks) << message(ranks.error());
+    if (ranks) all.insert(all.end(), ranks->begin(), ranks->end());
+    return all;
+  };
+  {
+    Store store = connect();
+    for (const char* const name : {"a", "b", "gone"}) {
+      EmbeddingTable table = *store.create_embedding_table(name, {.dimension = parts.dimension});
+      for (int row = 0; row < 20; ++row) {
+        ASSERT_TRUE(table.append(std::vector<float>(parts.dimension, static_cast<float>(row))));
+      }
+      const std::uint8_t pair[] = {2};
+      const std::uint32_t rows[] = {3, 4};
+      ASSERT_TRUE(table.group({pair, rows}));
+      ASSERT_TRUE(table.replace(4, std::vector<float>(parts.dimension, 0.25F)));
+    }
+    ASSERT_TRUE(store.create_ranking_model("ads", parts.file()));
+    ASSERT_TRUE(store.create_ranking_model("gone model", parts.file()));
+    ASSERT_TRUE(store.drop_embedding_table("gone"));
+    ASSERT_TRUE(store.drop_ranking_model("gone model"));
+  }
+  const std::vector<float> before = what_there_is();
+  for (int again = 0; again < 3; ++again) {
+    if (again == 2) {
+      ASSERT_NO_FATAL_FAILURE(make_checkpoint());
+    }
+    ASSERT_NO_FATAL_FAILURE(start());
+    EXPECT_EQ(node_->data()->recovered().checkpoint.has_value(), again == 2);
+    EXPECT_EQ(what_there_is(), before);
+    const Store store = connect();
+    EXPECT_EQ(store.open_embedding_table("gone").error().code, Code::not_found);
+    EXPECT_EQ(store.open_ranking_model("gone model").error().code, Code::not_found);
+  }
+}
+
 // The log's first segment goes with a checkpoint, and what was there is there again.
 TEST_F(NodeWithData, ACheckpointStandsForTheLogBeforeIt) {
   ASSERT_NO_FATAL_FAILURE(start());
@@ -118,13 +186,7 @@ TEST_F(NodeWithData, ACheckpointStandsForTheLogBeforeIt) {
     ASSERT_TRUE(store.drop_map("dropped"));
     EXPECT_EQ(store.sequence("counter", 5), 0u);
   }
-  node_->checkpoints()->request();
-  const std::uint64_t deadline_ns = base::monotonic_ns() + 60'000'000'000;
-  while (node_->checkpoints()->counts().finished == 0) {
-    ASSERT_EQ(node_->checkpoints()->counts().failed, 0u);
-    ASSERT_LT(base::monotonic_ns(), deadline_ns);
-    std::this_thread::yield();
-  }
+  ASSERT_NO_FATAL_FAILURE(make_checkpoint());
   EXPECT_FALSE(std::filesystem::exists(first));
   ASSERT_NO_FATAL_FAILURE(start());
   ASSERT_TRUE(node_->data()->recovered().checkpoint);

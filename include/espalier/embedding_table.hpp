@@ -14,8 +14,9 @@
 //
 // In a table with groups of rows (group()), sums, means and unweighted inner products read sums of
 // groups in place of rows, and add them in another order. For n rows, the sum of each column is
-// within n / 2^23 of the sum of their magnitudes from the result by rows alone. An intermediate
-// overflow may give infinity in one order and not in the other.
+// within n / 2^23 of the sum of their magnitudes from the result by rows alone; an inner product
+// within (n + dimension) / 2^23 of the sum of the magnitudes of all values, each times that of the
+// vector's value. An intermediate overflow may give infinity in one order and not in the other.
 //
 // Errors of all calls: forked (another process made the handle, docs/fork.md); not_found (the table
 // was dropped, or a new node took over without it). On a node: connection_lost (a write without an

@@ -413,10 +413,18 @@ typedef struct espalier_bags {
 } espalier_bags;
 #define ESPALIER_BAGS_INIT {sizeof(espalier_bags), 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
-/// Makes an empty table of rows of so many values, a multiple of 8, at most 1024. Given back by
-/// espalier_embedding_close, as is that of espalier_embedding_open.
+typedef struct espalier_embedding_options {
+  uint32_t struct_bytes;
+  uint32_t dimension;   ///< values of a row: a multiple of 8, at most 1024
+  uint32_t type;        ///< how they are stored: ESPALIER_FP32 ...
+  uint32_t durability;  ///< an espalier_durability; async acts as sync
+} espalier_embedding_options;
+#define ESPALIER_EMBEDDING_OPTIONS_INIT {sizeof(espalier_embedding_options), 64, ESPALIER_FP32, 0}
+
+/// Makes an empty table. Given back by espalier_embedding_close, as is that of
+/// espalier_embedding_open.
 espalier_code espalier_embedding_create(espalier_store* store, espalier_bytes name,
-                                        uint32_t dimension, uint32_t type,
+                                        const espalier_embedding_options* options,
                                         espalier_embedding** table);
 espalier_code espalier_embedding_open(espalier_store* store, espalier_bytes name,
                                       espalier_embedding** table);
@@ -428,8 +436,10 @@ espalier_code espalier_embedding_drop(espalier_store* store, espalier_bytes name
 /// dropped.
 espalier_code espalier_embedding_rename(espalier_store* store, espalier_bytes name,
                                         espalier_bytes to, uint32_t displaced);
-/// Values of a row; 0 of null.
+/// Values of a row, how they are stored, and bytes of a row as stored; 0 of null.
 uint32_t espalier_embedding_dimension(const espalier_embedding* table);
+uint32_t espalier_embedding_type(const espalier_embedding* table);
+uint32_t espalier_embedding_row_bytes(const espalier_embedding* table);
 /// Appends rows, one behind the other, all or none, up to 1 MiB as they are stored. `first` gets
 /// the number of the first, and may be null.
 espalier_code espalier_embedding_append(espalier_embedding* table, const float* values,
@@ -446,6 +456,24 @@ espalier_code espalier_embedding_reduce(const espalier_embedding* table, uint32_
 espalier_code espalier_embedding_reduce_tables(const espalier_embedding* const* tables,
                                                const espalier_bags* const* bags, size_t table_count,
                                                uint32_t reduction, float* results, size_t count);
+/// One of many reductions of a table.
+typedef struct espalier_reduction {
+  uint32_t struct_bytes;
+  uint32_t reduction;
+  const espalier_bags* bags;
+  float* results;
+  size_t count;        ///< of the floats that its bags come to
+  espalier_code code;  ///< is set: ESPALIER_OK, or why its results are of no use
+  uint32_t detail;     ///< is set: of the code
+} espalier_reduction;
+#define ESPALIER_REDUCTION_INIT {sizeof(espalier_reduction), ESPALIER_SUM, 0, 0, 0, ESPALIER_OK, 0}
+
+/// Runs many reductions, in no order; on a node up to `in_flight` of them, 1 to 256, are on their
+/// way at a time. Where some fail the code is that of the first one of these, and the message says
+/// which it is; where an argument is wrong none was run, and no code is set.
+espalier_code espalier_embedding_reduce_many(const espalier_embedding* table,
+                                             espalier_reduction* const* requests,
+                                             size_t request_count, uint32_t in_flight);
 /// Keeps the sums of groups of rows, of 2 to 8 each, in place of those that there are; of none if
 /// there are no sizes. `rows` has those of one group behind those of the other. `grouping` gets
 /// the number of the grouping, 0 for none, and may be null. See EmbeddingTable::group.
@@ -503,8 +531,8 @@ uint32_t espalier_model_dense(const espalier_model* model);
 uint32_t espalier_model_tables(const espalier_model* model);
 uint32_t espalier_model_outputs(const espalier_model* model);
 /// Ranks queries: dense features of one behind the other, and of each table a bag for each query,
-/// without weights, vector and grouping. `count`: of the ranks, those of one query behind the
-/// other. After an error they are of no use.
+/// without weights and vector; ids may be renumbered. `count`: of the ranks, those of one query
+/// behind the other. After an error they are of no use.
 espalier_code espalier_model_infer(const espalier_model* model, const float* dense,
                                    size_t dense_count, const espalier_bags* const* tables,
                                    size_t table_count, float* ranks, size_t count);

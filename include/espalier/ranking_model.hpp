@@ -50,7 +50,8 @@ struct RankingShape {
 /// Queries in the caller's memory.
 struct RankingQueries {
   std::span<const float> dense;           ///< query after query
-  std::span<const EmbeddingBags> tables;  ///< for each table a bag per query; no weights
+  std::span<const EmbeddingBags> tables;  ///< for each table a bag per query; no weights. Ids may
+                                          ///< be renumbered (EmbeddingTable::renumber)
 };
 
 /// A handle; copies name the same model.
@@ -66,8 +67,9 @@ class RankingModel {
   /// round trip, in which queries are batched for up to 100 us with those of others.
   /// Errors: invalid_argument, in words (an id without a row; malformed bags or features; a table
   /// whose rows have another dimension; too many queries), not_found (also if an embedding table of
-  /// the model is missing; the words name it), out_of_memory (on a node also: a client's requests
-  /// in flight exceed 64 MiB of rows).
+  /// the model is missing; the words name it), outdated (a table's grouping is not the one by which
+  /// its ids were renumbered; detail: its number, or 0), out_of_memory (on a node also: a client's
+  /// requests in flight exceed 64 MiB of rows).
   [[nodiscard]] TableResult<std::vector<float>> infer(const RankingQueries& queries) const;
   /// The same from text, a query per line: dense features, then the ids of each table. Spaces
   /// separate numbers; bars separate the features and the tables.

@@ -2,6 +2,7 @@
 #include "base/line_latency.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 #include <cstring>
 #include <limits>
@@ -20,6 +21,8 @@ namespace espalier::base {
 namespace {
 
 constexpr std::uint64_t kUsualLatencyNs = 100;
+
+std::atomic<bool> known{false};
 
 #if defined(__x86_64__)
 
@@ -78,7 +81,10 @@ std::uint64_t line_latency_ns() noexcept {
 
 std::uint64_t line_latency_of_machine_ns() noexcept {
   static const std::uint64_t latency = line_latency_ns();
+  known.store(true, std::memory_order_relaxed);
   return latency;
 }
+
+bool line_latency_is_known() noexcept { return known.load(std::memory_order_relaxed); }
 
 }  // namespace espalier::base

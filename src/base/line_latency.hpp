@@ -13,6 +13,8 @@ namespace espalier::base {
 /// no memory, or lines cannot be flushed.
 [[nodiscard]] std::uint64_t line_latency_ns() noexcept;
 /// The same, measured once per process, on the first call. Cost: then that.
-[[nodiscard]] std::uint64_t line_latency_of_machine_ns() noexcept;
+std::uint64_t line_latency_of_machine_ns() noexcept;
+/// Whether a first call has returned, so that others cost nothing.
+[[nodiscard]] bool line_latency_is_known() noexcept;
 
 }  // namespace espalier::base

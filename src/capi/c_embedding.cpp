@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of the C API: embedding tables, and ranking models over them.
 #include <algorithm>
+#include <initializer_list>
 #include <memory>
 #include <new>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "capi/c_handles.hpp"
+#include "wire/object.hpp"
 
 namespace c = espalier::client::c;
 using espalier::EmbeddingTable;
@@ -124,6 +127,63 @@ std::unexpected<espalier::TableError> other_count(std::size_t floats) {
   return wrong_call("the bags come to " + std::to_string(floats) + " floats");
 }
 
+/// What is wrong with any of many reductions.
+c::Check good_requests(espalier_reduction* const* requests, std::size_t count) {
+  const c::Check run = good_run(requests, count, "requests");
+  if (run.complaint != nullptr) return run;
+  for (std::size_t i = 0; i < count; ++i) {
+    const espalier_reduction* const one = requests[i];
+    if (one == nullptr) return c::given(one, "a request");
+    const c::Check size = c::sized(one, sizeof *one, "a request");
+    if (size.complaint != nullptr) return size;
+    if (one->struct_bytes < sizeof *one) {
+      return {"a request", "is shorter than any version: begin with its *_INIT"};
+    }
+    for (const c::Check& check :
+         {good_kind(one->reduction, "reduction"), c::given(one->bags, "bags"),
+          good_members(one->bags), good_run(one->results, one->count, "results")}) {
+      if (check.complaint != nullptr) return check;
+    }
+  }
+  return {};
+}
+
+/// As the table takes them. Errors: a count is another one than that of its bags.
+TableResult<std::vector<espalier::ReduceRequest>> requests_of(
+    const EmbeddingTable& table, std::span<espalier_reduction* const> given) {
+  std::vector<espalier::ReduceRequest> asked;
+  asked.reserve(given.size());
+  for (const espalier_reduction* const one : given) {
+    const espalier_bags bags = bags_of(one->bags);
+    const auto kind = static_cast<Reduction>(one->reduction);
+    const std::size_t floats = floats_of_bags(table, kind, bags.bag_count);
+    if (one->count != floats) return other_count(floats);
+    espalier::ReduceRequest request;
+    request.reduction = kind;
+    request.bags = given_bags(bags);
+    request.vector = {bags.vector, bags.vector_count};
+    request.results = {one->results, one->count};
+    asked.push_back(std::move(request));
+  }
+  return asked;
+}
+
+/// Tells each how it went. Errors: that of the first one that failed.
+TableResult<void> take_codes(std::span<const espalier::ReduceRequest> asked,
+                             std::span<espalier_reduction* const> given) {
+  TableResult<void> all;
+  for (std::size_t i = 0; i < asked.size(); ++i) {
+    const espalier::TableError& error = asked[i].error;
+    given[i]->code = static_cast<espalier_code>(error.error.code);
+    given[i]->detail = error.error.detail;
+    if (error.error.code == espalier::Code::invalid || !all) continue;
+    std::string words = "request " + std::to_string(i);
+    if (!error.words.empty()) words += ": " + error.words;
+    all = std::unexpected(espalier::TableError(error.error, std::move(words)));
+  }
+  return all;
+}
+
 /// Copies ranks out, if there are so many.
 TableResult<void> take_ranks(const TableResult<std::vector<float>>& made, float* ranks,
                              std::size_t count) {
@@ -138,18 +198,26 @@ TableResult<void> take_ranks(const TableResult<std::vector<float>>& made, float*
 }  // namespace
 
 espalier_code espalier_embedding_create(espalier_store* store, espalier_bytes name,
-                                        uint32_t dimension, uint32_t type,
+                                        const espalier_embedding_options* options,
                                         espalier_embedding** table) {
-  return c::run(__func__,
-                {c::given(store, "store"), c::good(name, "name"), good_kind(type, "type"),
-                 c::given(table, "table")},
-                [&] {
-                  return hand_out_embedding(table, [&] {
-                    return store->store.create_embedding_table(
-                        c::view(name),
-                        {.dimension = dimension, .type = static_cast<EmbeddingType>(type)});
-                  });
-                });
+  const c::Check size = c::sized(options, sizeof *options, "options");
+  espalier_embedding_options known = ESPALIER_EMBEDDING_OPTIONS_INIT;
+  if (size.complaint == nullptr) known = c::taken(options, known);
+  const bool is_durability = known.durability <= ESPALIER_DURABILITY_SYNC;
+  return c::run(
+      __func__,
+      {c::given(store, "store"), c::good(name, "name"), c::given(options, "options"), size,
+       good_kind(known.type, "options.type"),
+       c::Check{"options.durability", is_durability ? nullptr : "is none of its kinds"},
+       c::given(table, "table")},
+      [&] {
+        const espalier::EmbeddingOptions made_of{
+            .dimension = known.dimension,
+            .type = static_cast<EmbeddingType>(known.type),
+            .durability = espalier::wire::durability_of(known.durability)};
+        return hand_out_embedding(
+            table, [&] { return store->store.create_embedding_table(c::view(name), made_of); });
+      });
 }
 
 espalier_code espalier_embedding_open(espalier_store* store, espalier_bytes name,
@@ -181,6 +249,14 @@ espalier_code espalier_embedding_rename(espalier_store* store, espalier_bytes na
 
 uint32_t espalier_embedding_dimension(const espalier_embedding* table) {
   return table == nullptr ? 0 : table->table.options().dimension;
+}
+
+uint32_t espalier_embedding_type(const espalier_embedding* table) {
+  return table == nullptr ? 0 : static_cast<uint32_t>(table->table.options().type);
+}
+
+uint32_t espalier_embedding_row_bytes(const espalier_embedding* table) {
+  return table == nullptr ? 0 : table->table.row_bytes();
 }
 
 espalier_code espalier_embedding_append(espalier_embedding* table, const float* values,
@@ -235,6 +311,20 @@ espalier_code espalier_embedding_reduce_tables(const espalier_embedding* const* 
         if (!reduced) return std::unexpected(reduced.error());
         std::ranges::copy(*reduced, results);
         return {};
+      });
+}
+
+espalier_code espalier_embedding_reduce_many(const espalier_embedding* table,
+                                             espalier_reduction* const* requests,
+                                             size_t request_count, uint32_t in_flight) {
+  return run_in_words(
+      __func__, {c::given(table, "table"), good_requests(requests, request_count)},
+      [&]() -> TableResult<void> {
+        auto asked = requests_of(table->table, {requests, request_count});
+        if (!asked) return std::unexpected(asked.error());
+        const auto run = table->table.reduce_many(*asked, in_flight);
+        if (!run) return run;
+        return take_codes(*asked, {requests, request_count});
       });
 }
 

@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "base/line_latency.hpp"
 #include "memory/buffer_cache.hpp"
 #include "store/clock_groups.hpp"
 #include "store/thread_context.hpp"
@@ -19,6 +20,8 @@ StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
                 region.limit_bytes() / memory::Reclaimer::kSnapshotShare),
       dropped(epochs, leases),
       catalog(*this) {
+  // Kinds choose by it how far ahead they prefetch: measured now, no request pays for it.
+  base::line_latency_of_machine_ns();
   pool.set_reclaim([this](bool insists) {
     memory::BufferCache cache(pool);
     return free_some(cache, insists);

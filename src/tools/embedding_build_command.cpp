@@ -162,6 +162,13 @@ void report_groups(Environment& environment, const BuildOptions& options, const 
   const double of_groups = static_cast<double>(groups.sums()) * on.table.options().dimension +
                            static_cast<double>(on.rows + groups.rows.size());
   const double ratio = bytes == 0 ? 0 : of_groups * 4 / static_cast<double>(bytes);
+  const std::uint32_t row_bytes = on.table.row_bytes();
+  const std::uint32_t dimension = on.table.options().dimension;
+  const auto lines = [&](bool renumbered) { return read.lines(row_bytes, dimension, renumbered); };
+  const auto lines_saved = [&](bool renumbered) {
+    return read.lines_saved(row_bytes, dimension, renumbered);
+  };
+  const embedding::ReadRows alone{.ids = read.ids, .rows = read.ids, .sums = 0};
   if (options.json) {
     nlohmann::ordered_json object;
     set_bytes(object, "embedding", options.name);
@@ -174,6 +181,9 @@ void report_groups(Environment& environment, const BuildOptions& options, const 
     object["held_out_ids"] = read.ids;
     object["held_out_rows"] = read.rows;
     object["saved"] = read.saved();
+    object["held_out_lines"] = lines(false);
+    object["lines_saved"] = lines_saved(false);
+    object["lines_saved_renumbered"] = lines_saved(true);
     object["seed"] = options.seed;
     environment.out << object.dump() << '\n';
     return;
@@ -187,6 +197,10 @@ void report_groups(Environment& environment, const BuildOptions& options, const 
   environment.out << fmt::format("held out, by seed {}: {} rows read for {} ids, {:.1f} % saved\n",
                                  options.seed, format_count(read.rows), format_count(read.ids),
                                  100 * read.saved());
+  environment.out << fmt::format(
+      "cache lines: {} read for {}, {:.1f} % saved; of renumbered ids {}, {:.1f} %\n",
+      format_count(lines(false)), format_count(alone.lines(row_bytes, dimension, true)),
+      100 * lines_saved(false), format_count(lines(true)), 100 * lines_saved(true));
 }
 
 Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
@@ -209,6 +223,15 @@ Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
                               embedding_quoted(options.name)),
                   "Give a greater --ratio, or lists in which rows stand together.");
   }
+  const embedding::ReadRows read = embedding::rows_to_read(data->held_out, groups->get(), on.rows);
+  const bool are_given = !data->groups.sizes.empty();
+  if (!are_given && read.ids != 0 && read.rows == read.ids) {
+    return failed(
+        fmt::format("the groups save no row of the held-out lists, and {} is left as it is",
+                    embedding_quoted(options.name)),
+        "Learn from lists that are like those held out; --groups FILE keeps given groups "
+        "whatever they save.");
+  }
   const auto grouped = on.table.group(groups->get());
   if (!grouped) {
     return refused(fmt::format("group rows of {}", embedding_quoted(options.name)),
@@ -216,8 +239,7 @@ Outcome<int> build_groups(Environment& environment, const BuildOptions& options,
   }
   const auto then = on.table.stats();
   if (!then) return fail_on_embedding(place, "read", options.name, then.error());
-  report_groups(environment, options, on, *groups, *then,
-                embedding::rows_to_read(data->held_out, groups->get(), on.rows));
+  report_groups(environment, options, on, *groups, *then, read);
   return kOk;
 }
 

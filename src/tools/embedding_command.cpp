@@ -5,10 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -38,6 +41,8 @@ struct EmbeddingOptionsGiven {
   bool generates = false;
   Reduction reduction = Reduction::sum;
   std::vector<std::uint32_t> ids;
+  std::vector<float> weights;  // empty, or one for each id
+  std::vector<float> vector;   // of the inner product
   Access access = Access::rpc;
   std::string to;  // of a rename
   bool exchanges = false;
@@ -49,10 +54,12 @@ const std::map<std::string, EmbeddingType> kTypeNames = {{"fp32", EmbeddingType:
                                                          {"fp16", EmbeddingType::fp16},
                                                          {"bf16", EmbeddingType::bf16},
                                                          {"int8", EmbeddingType::int8}};
-const std::map<std::string, Reduction> kReductionNames = {{"sum", Reduction::sum},
-                                                          {"mean", Reduction::mean},
-                                                          {"max", Reduction::max},
-                                                          {"min", Reduction::min}};
+const std::map<std::string, Reduction> kReductionNames = {
+    {"sum", Reduction::sum},
+    {"mean", Reduction::mean},
+    {"max", Reduction::max},
+    {"min", Reduction::min},
+    {"inner-product", Reduction::inner_product}};
 
 std::string type_name(EmbeddingType type) {
   for (const auto& [text, named] : kTypeNames) {
@@ -254,7 +261,8 @@ Outcome<int> reduce_ids(Environment& environment, const EmbeddingOptionsGiven& o
   const auto table = place.store.open_embedding_table(options.name);
   if (!table) return fail_on_embedding(place, "open", options.name, table.error());
   const std::uint32_t first[] = {0};
-  const auto found = table->reduce(options.reduction, {options.ids, first});
+  const auto found =
+      table->reduce(options.reduction, {options.ids, first, options.weights}, options.vector);
   if (!found) {
     return refused(fmt::format("reduce rows of {}", embedding_quoted(options.name)), found.error());
   }
@@ -351,6 +359,44 @@ void add_load_options(CLI::App& loading, const std::shared_ptr<EmbeddingOptionsG
       ->option_text("NUMBER");
 }
 
+/// Adds an option of numbers with commas between them, of any sign.
+void add_floats(CLI::App& command, const std::string& name,
+                std::function<std::vector<float>&()> into, const std::string& description) {
+  command
+      .add_option_function<std::vector<std::string>>(
+          name,
+          [name, into = std::move(into)](const std::vector<std::string>& texts) {
+            into().clear();
+            for (const std::string& text : texts) {
+              float number = 0;
+              const char* const end = text.data() + text.size();
+              const auto [stop, error] = std::from_chars(text.data(), end, number);
+              if (error != std::errc() || stop != end) {
+                throw cmdline::not_expected(name, text, "a number of single precision");
+              }
+              into().push_back(number);
+            }
+          },
+          description)
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->type_name("NUMBER,...");
+}
+
+void add_reduce_options(CLI::App& reducing, const std::shared_ptr<EmbeddingOptionsGiven>& options) {
+  reducing.add_option("ID", options->ids, "Numbers of the rows, from 0")->required();
+  reducing.add_option("--op", options->reduction, "How (sum)")
+      ->transform(CLI::CheckedTransformer(kReductionNames).description(""))
+      ->option_text("sum|mean|max|min|inner-product");
+  add_floats(
+      reducing, "--vector", [options]() -> std::vector<float>& { return options->vector; },
+      "Of an inner product: a number for each value of a row");
+  add_floats(
+      reducing, "--weights", [options]() -> std::vector<float>& { return options->weights; },
+      "Of a sum or an inner product: a factor for each ID");
+  add_one_sided_flag(reducing, options->access);
+}
+
 }  // namespace
 
 void add_embedding_command(CLI::App& app, Environment& environment, Action& chosen) {
@@ -377,12 +423,8 @@ void add_embedding_command(CLI::App& app, Environment& environment, Action& chos
       options);
   add_embedding_build(command, environment, chosen);
   add("info", "Print what a table has, and what was asked of it", print_embedding);
-  CLI::App& reducing = add("reduce", "Reduce rows to one, and print its values", reduce_ids);
-  reducing.add_option("ID", options->ids, "Numbers of the rows, from 0")->required();
-  reducing.add_option("--op", options->reduction, "How (sum)")
-      ->transform(CLI::CheckedTransformer(kReductionNames).description(""))
-      ->option_text("sum|mean|max|min");
-  add_one_sided_flag(reducing, options->access);
+  add_reduce_options(add("reduce", "Reduce rows to one, and print its values", reduce_ids),
+                     options);
   add_embedding_models(command, environment, chosen);
   CLI::App& renaming = add("rename", "Give a table another name, in one step", rename_embedding);
   renaming.add_option("TO", options->to, "Its new name")->required();

@@ -53,6 +53,32 @@ TEST_F(EmbeddingCommands, LoadReduceAndDrop) {
   EXPECT_THAT(tool.err(), HasSubstr("has no embedding table 'items'"));
 }
 
+TEST_F(EmbeddingCommands, ReduceByWeightsAndToAnInnerProduct) {
+  std::vector<float> values(3 * 8);
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] = static_cast<float>(i / 8 + 1);
+  tool.input = npy_text(values, 8);
+  ASSERT_EQ(embedding({"load", "items", "-"}), kOk) << tool.err();
+  const auto reduced = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"reduce", "items"});
+    EXPECT_EQ(embedding(words), kOk) << tool.err();
+    return tool.out();
+  };
+  EXPECT_EQ(reduced({"0", "2", "--weights", "-1,0.5"}), "0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n0.5\n");
+  const std::string vector = "--vector=-1,1,0,0,0,0,0,0.25";
+  EXPECT_EQ(reduced({"1", "2", "--op", "inner-product", vector}), "1.25\n");
+  EXPECT_EQ(reduced({"1", "2", "--op", "inner-product", vector, "--weights", "2,0"}), "1\n");
+  const auto fails = [&](std::vector<std::string> words, int code, const std::string& why) {
+    words.insert(words.begin(), {"reduce", "items", "1", "2"});
+    EXPECT_EQ(embedding(words), code);
+    EXPECT_THAT(tool.err(), HasSubstr(why));
+  };
+  fails({"--weights", "1"}, kFailed, "there are not as many weights as ids");
+  fails({"--op", "max", "--weights", "1,1"}, kFailed, "only sum and inner product take weights");
+  fails({"--vector", "1"}, kFailed, "only the inner product takes a vector");
+  fails({"--op", "inner-product"}, kFailed, "the vector has not as many values as a row");
+  fails({"--weights", "1,x"}, kUsage, "'x' is not a number of single precision");
+}
+
 TEST_F(EmbeddingCommands, RenameTables) {
   for (const char* const name : {"items", "items.new"}) {
     ASSERT_EQ(embedding({"load", name, "--generate", "10", "--dimension", "8"}), kOk);
@@ -135,6 +161,18 @@ TEST_F(EmbeddingCommands, GenerateTheSameRowsOfASeed) {
   EXPECT_NE(row("a"), row("c"));
 }
 
+// The node has 64 MiB, and the rows would take 256.
+TEST_F(EmbeddingCommands, LoadSaysHowFarItCameWhereMemoryEnds) {
+  EXPECT_EQ(embedding({"load", "big", "--generate", "1000000", "--dimension", "64"}), kFailed);
+  EXPECT_THAT(tool.err(), HasSubstr("append to embedding table 'big' behind "));
+  EXPECT_THAT(tool.err(), HasSubstr("The memory limit is reached"));
+  ASSERT_EQ(embedding({"info", "big", "--json"}), kOk);
+  const auto rows = nlohmann::json::parse(tool.out())["rows"].get<std::uint64_t>();
+  EXPECT_GT(rows, 0u);
+  ASSERT_EQ(embedding({"reduce", "big", std::to_string(rows - 1)}), kOk) << tool.err();
+  ASSERT_EQ(embedding({"drop", "big"}), kOk);
+}
+
 TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   ASSERT_EQ(embedding({"load", "items", "--generate", "20000", "--dimension", "64"}), kOk);
   tool.files.contents["lists"] = "1 2 3\n1 2 3 4\n8 9\n1 2 3\n1 2 3\n8 9\n1 2 3\n8 9\n5 6 7\n";
@@ -142,6 +180,8 @@ TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   ASSERT_EQ(embedding({"build", "items", "lists", "--held-out", "others"}), kOk) << tool.err();
   EXPECT_THAT(tool.out(), HasSubstr("embedding table 'items': 3 groups of 9 rows, 16 sums in "));
   EXPECT_THAT(tool.out(), HasSubstr("held out, by seed 1: 5 rows read for 8 ids, 37.5 % saved\n"));
+  EXPECT_THAT(tool.out(), HasSubstr("cache lines: 28 read for 32, 12.5 % saved; of renumbered ids "
+                                    "20, 37.5 %\n"));
   ASSERT_EQ(embedding({"reduce", "items", "1", "2", "3", "9"}), kOk);
   ASSERT_EQ(embedding({"info", "items"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr("groups      3, of 9 rows: "));
@@ -152,6 +192,9 @@ TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
   EXPECT_EQ(given["groups"], 2);
   EXPECT_EQ(given["sums"], 2);
   EXPECT_EQ(given["held_out_rows"], 7);
+  EXPECT_EQ(given["held_out_lines"], 7 * 4 + 8);
+  EXPECT_EQ(given["lines_saved"], 1 - 36.0 / 32);
+  EXPECT_EQ(given["lines_saved_renumbered"], 1 - 28.0 / 32);
   ASSERT_EQ(embedding({"build", "items", "--generate", "--seed", "3", "--json"}), kOk)
       << tool.err();
   const auto made = nlohmann::json::parse(tool.out());
@@ -166,6 +209,25 @@ TEST_F(EmbeddingCommands, BuildGroupsOfLists) {
       << tool.err();
   EXPECT_EQ(nlohmann::json::parse(tool.out())["sums"], 1);
   EXPECT_EQ(nlohmann::json::parse(tool.out())["held_out_rows"], 5 + 2);
+}
+
+TEST_F(EmbeddingCommands, BuildShowsOnATerminalHowFarItHasCome) {
+  ASSERT_EQ(embedding({"load", "items", "--generate", "20000", "--dimension", "64"}), kOk);
+  std::string& lists = tool.files.contents["lists"];
+  for (int i = 0; i < 5000; ++i) {
+    const int first = i % 1000 * 3;
+    lists += std::to_string(first) + " " + std::to_string(first + 1) + " " +
+             std::to_string(first + 2) + "\n";
+  }
+  ASSERT_EQ(embedding({"build", "items", "lists"}), kOk) << tool.err();
+  EXPECT_EQ(tool.err(), "") << "it is no terminal";
+  tool.err_is_terminal = true;
+  tool.tick_ns = 400'000'000;
+  ASSERT_EQ(embedding({"build", "items", "lists"}), kOk) << tool.err();
+  for (const char* const step : {"reading lists: 1,", "finding communities: ", "making groups: "}) {
+    EXPECT_THAT(tool.err(), HasSubstr(step));
+  }
+  EXPECT_TRUE(tool.err().ends_with("\r\x1b[K")) << tool.err();
 }
 
 TEST_F(EmbeddingCommands, RankQueriesByModels) {
@@ -244,8 +306,14 @@ TEST_F(EmbeddingCommands, SayWhatIsWrongWithGroups) {
   ASSERT_EQ(embedding({"build", "items", "--groups", "groups"}), kOk) << tool.err();
   fails({"some", "--ratio", "0"}, kFailed,
         "no groups come of it, and embedding table 'items' is left as it is");
+  // Of other rows than those that are held out; given groups are kept all the same.
+  tool.files.contents["others"] = "1 3\n2 4\n5\n";
+  fails({"some", "--held-out", "others", "--ratio", "10"}, kFailed,
+        "the groups save no row of the held-out lists, and embedding table 'items' is left as it");
   ASSERT_EQ(embedding({"info", "items"}), kOk);
   EXPECT_THAT(tool.out(), HasSubstr("groups      1, of 2 rows: "));
+  tool.files.contents["groups"] = "6 7\n";
+  ASSERT_EQ(embedding({"build", "items", "others", "--groups", "groups"}), kOk) << tool.err();
   tool.files.contents["groups"] = "1 2\n2 3\n";
   fails({"--groups", "groups"}, kFailed, "groups: id 2 at place 2 is in a group already");
   EXPECT_EQ(embedding({"build", "missing", "lists"}), kFailed);

@@ -120,7 +120,9 @@ class QueryListReader {
       }
       if (size == -1 && numbers[2] == -1) return read_lists();
       if (size < 1 || size > RowGroups::kRowsMax) {
-        return lines_.wrong("clusters have 1 to 8 rows here");
+        return lines_.wrong(
+            "clusters have 1 to 8 rows here: give the lists to train with, of which groups are "
+            "made");
       }
       before = {first, size};
     }

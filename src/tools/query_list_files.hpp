@@ -7,7 +7,8 @@
 //     test        "# <items>", then the same
 //     evaluation  "# <items> <rows> # <classes + 1>", then "first size clusters" for each class of
 //                 clusters of one size, "end -1 -1", then a list of remapped ids a line, from 0;
-//                 or "# 2 0 1 <end>" and "<end> -1 -1", which has no clusters
+//                 or "# 2 0 1 <end>" and "<end> -1 -1", which has no clusters; clusters of more
+//                 than 8 rows are refused, as no table keeps their sums
 //   groups      a group of ids a line, from 0
 //   partition   for each item the number of its part, in MERCI's order
 //

@@ -86,7 +86,9 @@ TEST(QueryListFiles, MercisEvaluation) {
   };
   EXPECT_EQ(of("0 2 0\n5 -1 -1\n"), "line 3: the class before has no whole clusters");
   EXPECT_EQ(of("4 2 0\n2 -1 -1\n"), "line 3: the class before has no whole clusters");
-  EXPECT_EQ(of("0 9 0\n"), "line 2: clusters have 1 to 8 rows here");
+  EXPECT_EQ(of("0 9 0\n"),
+            "line 2: clusters have 1 to 8 rows here: give the lists to train with, of which groups "
+            "are made");
   EXPECT_EQ(of("0 2 0\n4000000000 -1 -1\n"), "line 3: 4000000000 is no id of the table's 10 rows");
   EXPECT_EQ(of("0 2\n"), "line 2: a class has three numbers");
   EXPECT_EQ(of("0 2 0\n"), "line 3: a class has three numbers");

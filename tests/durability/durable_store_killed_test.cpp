@@ -64,7 +64,7 @@ struct Program {
   HashMap hash;
   Table table;
   Sequencer numbers;
-  EmbeddingTable embedding;  // two rows, in a group
+  EmbeddingTable embedding;  // two rows, in a group, and others, each of its number
   Map lost;  // kept nowhere
 
   /// Opens them, or makes those that are not there. Throws std::runtime_error.
@@ -109,6 +109,21 @@ struct Program {
     }
     return static_cast<std::uint64_t>(sums->front());
   }
+  /// Rows behind the two of the group, the last of which is whole. Throws std::runtime_error.
+  [[nodiscard]] std::uint64_t appended() const {
+    const auto there = embedding.stats();
+    if (!there) throw std::runtime_error("rows cannot be counted");
+    const std::uint64_t last = there->rows - 1;
+    if (last > 1 && sum({static_cast<std::uint32_t>(last)}) != last) {
+      throw std::runtime_error("a row is not the one that was appended");
+    }
+    return there->rows - 2;
+  }
+  /// Appends a row behind as many; returns whether it did, and was the only one.
+  [[nodiscard]] bool append(std::uint64_t behind) {
+    const std::uint64_t row = behind + 2;
+    return embedding.append(std::vector<float>(kColumns, static_cast<float>(row))) == row;
+  }
   [[nodiscard]] bool replace(std::uint64_t row, std::uint64_t number) {
     return embedding.replace(row, std::vector<float>(kColumns, static_cast<float>(number)))
         .has_value();
@@ -128,26 +143,41 @@ struct Program {
   }
 };
 
+/// What the objects have when the program starts.
+struct AtStart {
+  explicit AtStart(Program& program)
+      : map(number_in(*program.map.get(kMapKey))),
+        batch(number_in(*program.map.get(kBatchKey))),
+        hash(number_in(*program.hash.get(kHashKey))),
+        first(program.sum({0})),
+        second(program.sum({1})),
+        appended(program.appended()),
+        whole(*program.lost.count("", "") == 0 &&
+              number_in(*program.map.get(kBatchKey + "2")) == batch &&
+              program.sum({0, 1}) == first + second) {}
+  void report(Program& program, Reporter& reporter) const {
+    reporter.report("had", kMapKey, map);
+    reporter.report("had", kBatchKey, batch);
+    reporter.report("had", kHashKey, hash);
+    reporter.report("had", "rows", *program.table.rows());
+    reporter.report("had", "numbers", program.numbers.take(1)->first);
+    reporter.report("had", "counter", *program.store.sequence("c", 1));
+    reporter.report("had", "first", first);
+    reporter.report("had", "second", second);
+    reporter.report("had", "appended", appended);
+  }
+
+  const std::uint64_t map, batch, hash, first, second, appended;
+  const bool whole;
+};
+
 /// Adds to what is there until it is killed.
 int write_until_killed(Line& line, const std::string& dir) {
   Program program = Program::open(dir);
-  if (*program.lost.count("", "") != 0) return 1;
   Reporter reporter(line);
-  const std::uint64_t had_map = number_in(*program.map.get(kMapKey));
-  const std::uint64_t had_batch = number_in(*program.map.get(kBatchKey));
-  const std::uint64_t had_hash = number_in(*program.hash.get(kHashKey));
-  if (number_in(*program.map.get(kBatchKey + "2")) != had_batch) return 1;
-  reporter.report("had", kMapKey, had_map);
-  reporter.report("had", kBatchKey, had_batch);
-  reporter.report("had", kHashKey, had_hash);
-  reporter.report("had", "rows", *program.table.rows());
-  reporter.report("had", "numbers", program.numbers.take(1)->first);
-  reporter.report("had", "counter", *program.store.sequence("c", 1));
-  const std::uint64_t had_first = program.sum({0});
-  const std::uint64_t had_second = program.sum({1});
-  if (program.sum({0, 1}) != had_first + had_second) return 1;
-  reporter.report("had", "first", had_first);
-  reporter.report("had", "second", had_second);
+  const AtStart had(program);
+  if (!had.whole) return 1;
+  had.report(program, reporter);
   const auto forever = [&](auto work) {
     return std::thread([work]() mutable {
       while (work()) {
@@ -155,18 +185,18 @@ int write_until_killed(Line& line, const std::string& dir) {
     });
   };
   std::vector<std::thread> threads;
-  threads.push_back(forever([&, next = had_map]() mutable {
+  threads.push_back(forever([&, next = had.map]() mutable {
     const bool written = program.map.put(kMapKey, std::to_string(++next)).has_value() &&
                          program.lost.put(kMapKey, std::to_string(next)).has_value();
     return written && reporter.report("done", kMapKey, next);
   }));
-  threads.push_back(forever([&, next = had_batch]() mutable {
+  threads.push_back(forever([&, next = had.batch]() mutable {
     const std::string value = std::to_string(++next);
     const auto written =
         program.map.write(WriteBatch().put(kBatchKey, value).put(kBatchKey + "2", value));
     return written && reporter.report("done", kBatchKey, next);
   }));
-  threads.push_back(forever([&, next = had_hash]() mutable {
+  threads.push_back(forever([&, next = had.hash]() mutable {
     const bool written = program.hash.put(kHashKey, std::to_string(++next)).has_value();
     return written && reporter.report("done", kHashKey, next);
   }));
@@ -182,15 +212,19 @@ int write_until_killed(Line& line, const std::string& dir) {
     const auto counted = program.store.sequence("c", 2);
     return counted && reporter.report("done", "counter", *counted + 2);
   }));
-  threads.push_back(forever([&, next = std::max(had_first, had_second)]() mutable {
+  threads.push_back(forever([&, next = std::max(had.first, had.second)]() mutable {
     ++next;
     return program.replace(0, next) && reporter.report("done", "first", next) &&
            program.replace(1, next) && reporter.report("done", "second", next);
+  }));
+  threads.push_back(forever([&, behind = had.appended]() mutable {
+    return program.append(behind) && reporter.report("done", "appended", ++behind);
   }));
   // What it reads of the others is as good as acknowledged.
   threads.push_back(forever([&]() {
     // Sums may be of an older row and a newer one, but of each they are never below what is there.
     return reporter.report("done", "first", program.sum({0})) &&
+           reporter.report("done", "appended", program.appended()) &&
            reporter.report("done", kMapKey, number_in(*program.map.get(kMapKey))) &&
            reporter.report("done", kBatchKey, number_in(*program.map.get(kBatchKey))) &&
            reporter.report("done", kHashKey, number_in(*program.hash.get(kHashKey))) &&
@@ -248,8 +282,8 @@ TEST_F(KilledDurableStoreConcurrency, WhatWasAcknowledgedOrReadIsThereAgain) {
   };
   for (int round = 0; round < kRounds || (!all_wrote() && round < 10 * kRounds); ++round) {
     SCOPED_TRACE(round);
-    ASSERT_NO_FATAL_FAILURE(run_and_kill(8 + random_.below(400)));
-    EXPECT_EQ(had_, 8 * (round + 1));
+    ASSERT_NO_FATAL_FAILURE(run_and_kill(9 + random_.below(400)));
+    EXPECT_EQ(had_, 9 * (round + 1));
   }
   for (const auto& [name, number] : done_) EXPECT_GT(number, 0u) << name;
 }

@@ -12,22 +12,31 @@
 namespace espalier::test {
 namespace {
 
+espalier_code create_embedding(espalier_store* store, espalier_bytes name, std::uint32_t dimension,
+                               std::uint32_t type, espalier_embedding** table) {
+  espalier_embedding_options options = ESPALIER_EMBEDDING_OPTIONS_INIT;
+  options.dimension = dimension;
+  options.type = type;
+  return espalier_embedding_create(store, name, &options, table);
+}
+
 class EmbeddingCApi : public CApi {};
 INSTANTIATE_TEST_SUITE_P(At, EmbeddingCApi, ::testing::Values("embedded", "unix"), way_name);
 
 TEST_P(EmbeddingCApi, ReducesRows) {
   espalier_embedding* table = nullptr;
   espalier_embedding* other = nullptr;
-  good(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP16, &table));
-  bad(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP16, &other),
-      ESPALIER_ALREADY_EXISTS, "embedding");
-  bad(espalier_embedding_create(store_, b("more"), 12, ESPALIER_FP32, &other),
-      ESPALIER_INVALID_ARGUMENT, "allows");
-  bad(espalier_embedding_create(store_, b("more"), 8, 256 + ESPALIER_FP32, &other),
+  good(create_embedding(store_, b("items"), 8, ESPALIER_FP16, &table));
+  bad(create_embedding(store_, b("items"), 8, ESPALIER_FP16, &other), ESPALIER_ALREADY_EXISTS,
+      "embedding");
+  bad(create_embedding(store_, b("more"), 12, ESPALIER_FP32, &other), ESPALIER_INVALID_ARGUMENT,
+      "allows");
+  bad(create_embedding(store_, b("more"), 8, 256 + ESPALIER_FP32, &other),
       ESPALIER_INVALID_ARGUMENT, "type is none");
   good(espalier_embedding_open(store_, b("items"), &other));
   EXPECT_EQ(espalier_embedding_dimension(other), 8u);
-  EXPECT_EQ(espalier_embedding_dimension(nullptr), 0u);
+  EXPECT_EQ(espalier_embedding_type(other), std::uint32_t{ESPALIER_FP16});
+  EXPECT_EQ(espalier_embedding_row_bytes(other), 16u);
   std::vector<float> rows(24, 1);
   std::uint64_t first = 9;
   good(espalier_embedding_append(table, rows.data(), rows.size(), &first));
@@ -87,8 +96,8 @@ TEST_P(EmbeddingCApi, ReducesRows) {
 TEST_P(EmbeddingCApi, GroupsRowsAndReducesSeveralTables) {
   espalier_embedding* table = nullptr;
   espalier_embedding* other = nullptr;
-  good(espalier_embedding_create(store_, b("a"), 8, ESPALIER_FP32, &table));
-  good(espalier_embedding_create(store_, b("b"), 16, ESPALIER_INT8, &other));
+  good(create_embedding(store_, b("a"), 8, ESPALIER_FP32, &table));
+  good(create_embedding(store_, b("b"), 16, ESPALIER_INT8, &other));
   for (const float value : {1.0F, 2.0F, 4.0F}) {
     const std::vector<float> row(16, value);
     good(espalier_embedding_append(table, row.data(), 8, nullptr));
@@ -146,8 +155,8 @@ TEST_P(EmbeddingCApi, GroupsRowsAndReducesSeveralTables) {
 TEST_P(EmbeddingCApi, ATableTakesTheNameOfAnother) {
   espalier_embedding* items = nullptr;
   espalier_embedding* young = nullptr;
-  good(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP32, &items));
-  good(espalier_embedding_create(store_, b("new"), 8, ESPALIER_FP32, &young));
+  good(create_embedding(store_, b("items"), 8, ESPALIER_FP32, &items));
+  good(create_embedding(store_, b("new"), 8, ESPALIER_FP32, &young));
   const std::vector<float> ones(8, 1);
   const std::vector<float> twos(8, 2);
   good(espalier_embedding_append(items, ones.data(), ones.size(), nullptr));
@@ -182,16 +191,16 @@ TEST_P(EmbeddingCApi, RefusesWhatIsMissing) {
   espalier_embedding* table = nullptr;
   const float values[8] = {};
   float results[8];
-  null(espalier_embedding_create(nullptr, b("t"), 8, ESPALIER_FP32, &table), "store");
-  lies(espalier_embedding_create(store_, kLie, 8, ESPALIER_FP32, &table), "name");
-  null(espalier_embedding_create(store_, b("t"), 8, ESPALIER_FP32, nullptr), "table");
+  null(create_embedding(nullptr, b("t"), 8, ESPALIER_FP32, &table), "store");
+  lies(create_embedding(store_, kLie, 8, ESPALIER_FP32, &table), "name");
+  null(create_embedding(store_, b("t"), 8, ESPALIER_FP32, nullptr), "table");
   null(espalier_embedding_open(nullptr, b("t"), &table), "store");
   lies(espalier_embedding_open(store_, kLie, &table), "name");
   null(espalier_embedding_open(store_, b("t"), nullptr), "table");
   bad(espalier_embedding_open(store_, b("t"), &table), ESPALIER_NOT_FOUND, "name");
   null(espalier_embedding_drop(nullptr, b("t")), "store");
   lies(espalier_embedding_drop(store_, kLie), "name");
-  good(espalier_embedding_create(store_, b("t"), 8, ESPALIER_FP32, &table));
+  good(create_embedding(store_, b("t"), 8, ESPALIER_FP32, &table));
   null(espalier_embedding_append(nullptr, values, 8, nullptr), "table");
   bad(espalier_embedding_append(table, nullptr, 8, nullptr), ESPALIER_INVALID_ARGUMENT,
       "values is null, but has a count");
@@ -217,9 +226,116 @@ TEST_P(EmbeddingCApi, RefusesWhatIsMissing) {
   espalier_embedding_close(table);
 }
 
+TEST_P(EmbeddingCApi, MakesTablesOfOptions) {
+  espalier_embedding* table = nullptr;
+  espalier_embedding_options options = ESPALIER_EMBEDDING_OPTIONS_INIT;
+  null(espalier_embedding_create(store_, b("t"), nullptr, &table), "options");
+  options.durability = 4;
+  bad(espalier_embedding_create(store_, b("t"), &options, &table), ESPALIER_INVALID_ARGUMENT,
+      "options.durability is none of its kinds");
+  options.durability = ESPALIER_DURABILITY_SYNC;  // of a store that keeps nothing
+  EXPECT_NE(espalier_embedding_create(store_, b("t"), &options, &table), ESPALIER_OK);
+  options.durability = ESPALIER_DURABILITY_NONE;
+  good(espalier_embedding_create(store_, b("t"), &options, &table));
+  EXPECT_EQ(espalier_embedding_dimension(table), 64u);
+  EXPECT_EQ(espalier_embedding_type(table), std::uint32_t{ESPALIER_FP32});
+  EXPECT_EQ(espalier_embedding_row_bytes(table), 256u);
+  EXPECT_EQ(espalier_embedding_dimension(nullptr), 0u);
+  EXPECT_EQ(espalier_embedding_type(nullptr), 0u);
+  EXPECT_EQ(espalier_embedding_row_bytes(nullptr), 0u);
+  espalier_embedding_close(table);
+  options.struct_bytes = 1;
+  bad(espalier_embedding_create(store_, b("u"), &options, &table), ESPALIER_INVALID_ARGUMENT,
+      "struct_bytes");
+}
+
+TEST_P(EmbeddingCApi, RunsManyReductions) {
+  espalier_embedding* table = nullptr;
+  good(create_embedding(store_, b("items"), 8, ESPALIER_FP32, &table));
+  for (const float value : {1.0F, 2.0F, 4.0F}) {
+    const std::vector<float> row(8, value);
+    good(espalier_embedding_append(table, row.data(), 8, nullptr));
+  }
+  constexpr std::size_t kRequests = 50;
+  const std::uint32_t ids[] = {0, 1, 2, 3};  // the last one is no row's
+  const std::uint32_t first[] = {0};
+  std::vector<espalier_bags> bags(kRequests, ESPALIER_BAGS_INIT);
+  std::vector<espalier_reduction> all(kRequests, ESPALIER_REDUCTION_INIT);
+  std::vector<espalier_reduction*> requests;
+  std::vector<float> results(kRequests * 8, -1);
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    bags[i].ids = ids;
+    bags[i].id_count = 1 + i % 3;
+    bags[i].offsets = first;
+    bags[i].bag_count = 1;
+    all[i].reduction = i % 2 == 0 ? ESPALIER_SUM : ESPALIER_MAX;
+    all[i].bags = &bags[i];
+    all[i].results = results.data() + i * 8;
+    all[i].count = 8;
+    all[i].code = ESPALIER_INTERNAL;
+    requests.push_back(&all[i]);
+  }
+  good(espalier_embedding_reduce_many(table, requests.data(), kRequests, 16));
+  for (std::size_t i = 0; i < kRequests; ++i) {
+    const float sums[] = {1, 3, 7};
+    const float greatest[] = {1, 2, 4};
+    EXPECT_EQ(all[i].code, ESPALIER_OK);
+    EXPECT_EQ(results[i * 8 + 7], i % 2 == 0 ? sums[i % 3] : greatest[i % 3]) << i;
+  }
+  bags[7].id_count = 4;
+  bags[30].id_count = 4;
+  bad(espalier_embedding_reduce_many(table, requests.data(), kRequests, 16),
+      ESPALIER_INVALID_ARGUMENT, "request 7: id 3 at place 3 is not below the table's 3 rows");
+  EXPECT_EQ(espalier_error_detail(), 3u);
+  EXPECT_EQ(all[7].code, ESPALIER_INVALID_ARGUMENT);
+  EXPECT_EQ(all[7].detail, 3u);
+  EXPECT_EQ(all[30].code, ESPALIER_INVALID_ARGUMENT);
+  EXPECT_EQ(all[8].code, ESPALIER_OK);
+  bad(espalier_embedding_reduce_many(table, requests.data(), kRequests, 0),
+      ESPALIER_INVALID_ARGUMENT, "");
+  all[9].count = 7;
+  bad(espalier_embedding_reduce_many(table, requests.data(), kRequests, 16),
+      ESPALIER_INVALID_ARGUMENT, "the bags come to 8 floats");
+  all[9].bags = nullptr;
+  null(espalier_embedding_reduce_many(table, requests.data(), kRequests, 16), "bags");
+  all[8].struct_bytes = 8;
+  bad(espalier_embedding_reduce_many(table, requests.data(), kRequests, 16),
+      ESPALIER_INVALID_ARGUMENT, "a request is shorter");
+  requests[7] = nullptr;
+  null(espalier_embedding_reduce_many(table, requests.data(), kRequests, 16), "a request");
+  bad(espalier_embedding_reduce_many(table, nullptr, 1, 16), ESPALIER_INVALID_ARGUMENT,
+      "requests is null, but has a count");
+  null(espalier_embedding_reduce_many(nullptr, nullptr, 0, 16), "table");
+  good(espalier_embedding_reduce_many(table, nullptr, 0, 16));
+  espalier_embedding_close(table);
+}
+
+/// On a node that has 64 MiB.
+class EmbeddingCApiInLittleMemory : public EmbeddingCApi {
+ protected:
+  EmbeddingCApiInLittleMemory() { config_.memory.limit = std::uint64_t{64} << 20; }
+};
+INSTANTIATE_TEST_SUITE_P(At, EmbeddingCApiInLittleMemory, ::testing::Values("unix"), way_name);
+
+TEST_P(EmbeddingCApiInLittleMemory, RefusesRowsThatFindNone) {
+  espalier_embedding* table = nullptr;
+  good(create_embedding(store_, b("items"), 64, ESPALIER_FP32, &table));
+  const std::vector<float> rows(std::size_t{1} << 18, 1);  // 1 MiB
+  std::uint64_t first = 0;
+  espalier_code code = ESPALIER_OK;
+  for (int mib = 0; mib < 64 && code == ESPALIER_OK; ++mib) {
+    code = espalier_embedding_append(table, rows.data(), rows.size(), &first);
+  }
+  bad(code, ESPALIER_OUT_OF_MEMORY, "The memory limit is reached and nothing was changed");
+  espalier_embedding_stats stats = ESPALIER_EMBEDDING_STATS_INIT;
+  good(espalier_embedding_get_stats(table, &stats));
+  EXPECT_EQ(stats.rows, first + rows.size() / 64);
+  espalier_embedding_close(table);
+}
+
 TEST_P(EmbeddingCApi, TellsNumbers) {
   espalier_embedding* table = nullptr;
-  good(espalier_embedding_create(store_, b("items"), 8, ESPALIER_FP32, &table));
+  good(create_embedding(store_, b("items"), 8, ESPALIER_FP32, &table));
   const std::vector<float> rows(24, 1);
   good(espalier_embedding_append(table, rows.data(), rows.size(), nullptr));
   const std::uint8_t pair[] = {2};
@@ -242,7 +358,7 @@ TEST_P(EmbeddingCApi, TellsNumbers) {
 TEST_P(EmbeddingCApi, RanksQueries) {
   for (const char* const name : {"a", "b"}) {
     espalier_embedding* table = nullptr;
-    good(espalier_embedding_create(store_, b(name), 8, ESPALIER_FP32, &table));
+    good(create_embedding(store_, b(name), 8, ESPALIER_FP32, &table));
     const std::vector<float> rows(80, 0.5F);
     good(espalier_embedding_append(table, rows.data(), rows.size(), nullptr));
     espalier_embedding_close(table);

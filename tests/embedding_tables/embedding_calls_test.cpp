@@ -4,6 +4,7 @@
 // long for one message, hostile ones, and gathers during replacements.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <limits>
@@ -36,7 +37,7 @@ class EmbeddingsOverEachWay : public NodeFixture,
   void SetUp() override {
     if (is_embedded()) {
       StoreOptions options;
-      options.memory_bytes_max = std::uint64_t{256} << 20;
+      options.memory_bytes_max = memory_bytes_;
       options.huge_pages = false;
       store_.emplace(*Store::open(options));
       return;
@@ -62,9 +63,19 @@ class EmbeddingsOverEachWay : public NodeFixture,
     return *made;
   }
 
+  std::uint64_t memory_bytes_ = std::uint64_t{256} << 20;  // of a store of this process
   std::optional<Store> store_;
 };
 class EmbeddingsOfANode : public EmbeddingsOverEachWay {};
+
+/// Of stores that have 64 MiB.
+class EmbeddingsInLittleMemory : public EmbeddingsOverEachWay {
+ protected:
+  EmbeddingsInLittleMemory() {
+    memory_bytes_ = std::uint64_t{64} << 20;
+    config_.memory.limit = memory_bytes_;
+  }
+};
 
 /// A row of this value, as many as are asked for.
 std::vector<float> rows_of(float value, std::size_t dimension, std::size_t rows = 1) {
@@ -211,6 +222,44 @@ TEST_P(EmbeddingsOverEachWay, SayWhatIsWrong) {
   EXPECT_EQ(table.stats()->rows, 10u);
 }
 
+// A table that is larger than memory: the append that finds none is refused, and does nothing.
+TEST_P(EmbeddingsInLittleMemory, AnAppendThatFindsNoneIsRefused) {
+  EmbeddingTable table = make("t", {64, EmbeddingType::fp32});
+  const std::size_t some = table.append_rows_max();
+  std::uint32_t appended = 0;
+  TableError refused;
+  for (float value = 1; refused.error.code == Code::invalid; ++value) {
+    const auto done = table.append(rows_of(value, 64, some));
+    if (!done) {
+      refused = done.error();
+      continue;
+    }
+    EXPECT_EQ(*done, appended);
+    appended += static_cast<std::uint32_t>(some);
+    ASSERT_LE(std::uint64_t{appended} * table.row_bytes(), memory_bytes_);
+  }
+  EXPECT_EQ(refused.error.code, Code::out_of_memory);
+  EXPECT_NE(message(refused).find("The memory limit is reached and nothing was changed"),
+            std::string::npos)
+      << message(refused);
+  ASSERT_GE(appended, 8 * some);
+  EXPECT_EQ(table.stats()->rows, appended);
+  const std::uint32_t ids[] = {0, appended - 1};
+  const std::uint32_t first[] = {0};
+  const float last = static_cast<float>(appended / some);
+  EXPECT_EQ(table.reduce(Reduction::sum, {ids, first}).value(), rows_of(1 + last, 64));
+  ASSERT_TRUE(table.replace(0, rows_of(2, 64))) << "it takes none";
+  EXPECT_EQ(table.reduce(Reduction::sum, {ids, first}).value(), rows_of(2 + last, 64));
+  EXPECT_EQ(audit("t"), std::vector<std::string>{});
+  // What a dropped table gives back is there for others.
+  ASSERT_TRUE(store_->drop_embedding_table("t"));
+  EmbeddingTable other = make("other", {64, EmbeddingType::fp32});
+  for (int i = 0; i < 8; ++i) {
+    const auto done = other.append(rows_of(1, 64, some));
+    EXPECT_TRUE(done) << message(done.error());
+  }
+}
+
 // More bags than one answer has room for, and a bag of more ids than one request among them.
 TEST_P(EmbeddingsOverEachWay, TakeLongRequestsInParts) {
   EmbeddingTable table = make("t", {64, EmbeddingType::fp32});
@@ -241,70 +290,118 @@ TEST_P(EmbeddingsOverEachWay, TakeLongRequestsInParts) {
   EXPECT_EQ(*found, wanted);
 }
 
-// As if each were asked alone, whatever their types, dimensions and groups.
-TEST_P(EmbeddingsOverEachWay, ReduceBagsOfSeveralTables) {
-  const std::uint64_t seed = seed_from_environment(4712);
-  SCOPED_TRACE(seed_text(seed));
-  base::Random random(seed);
-  std::vector<EmbeddingTable> tables;
-  std::vector<std::vector<std::uint32_t>> ids(7);
-  std::vector<std::vector<std::uint32_t>> offsets(7);
-  std::vector<std::vector<float>> vectors;
-  std::vector<TableBags> asked;
-  for (std::uint32_t t = 0; t < 7; ++t) {
-    const std::uint32_t dimension = 8 * (1 + t % 3);
-    tables.push_back(make("t" + std::to_string(t), {dimension, EmbeddingType(1 + t % 4)}));
-    for (int row = 0; row < 50; ++row) {
-      ASSERT_TRUE(tables.back().append(rows_of(static_cast<float>(random.below(9)), dimension)));
+/// Bags of several tables, of any types and dimensions, one of which has groups.
+class EmbeddingsOfSeveralTables : public EmbeddingsOverEachWay {
+ protected:
+  static constexpr std::uint32_t kTables = 7;
+  static constexpr std::uint32_t kGrouped = 2;  // this one has
+
+  void SetUp() override {
+    EmbeddingsOverEachWay::SetUp();
+    for (std::uint32_t t = 0; t < kTables; ++t) {
+      const std::uint32_t dimension = 8 * (1 + t % 3);
+      tables_.push_back(make("t" + std::to_string(t), {dimension, EmbeddingType(1 + t % 4)}));
+      for (int row = 0; row < 50; ++row) {
+        const auto value = static_cast<float>(random_.below(9));
+        ASSERT_TRUE(tables_.back().append(rows_of(value, dimension)));
+      }
+      // One has so many bags that they go in requests of their own, and one has none.
+      draw_bags(t, t == 3 ? 9000 : t == 5 ? 0 : 20);
+      vectors_.push_back(rows_of(0.5, dimension));
     }
-    // One has so many bags that they go in requests of their own, and one has none.
-    const std::uint32_t bags = t == 3 ? 9000 : t == 5 ? 0 : 20;
+    const std::uint8_t sizes[] = {2};
+    const std::uint32_t grouped[] = {3, 4};
+    ASSERT_TRUE(tables_[kGrouped].group({sizes, grouped}));
+  }
+  void draw_bags(std::uint32_t t, std::uint32_t bags) {
     for (std::uint32_t bag = 0; bag < bags; ++bag) {
-      offsets[t].push_back(static_cast<std::uint32_t>(ids[t].size()));
-      for (std::uint64_t i = random.below(80); i != 0; --i) {
-        ids[t].push_back(static_cast<std::uint32_t>(random.below(50)));
+      offsets_[t].push_back(static_cast<std::uint32_t>(ids_[t].size()));
+      for (std::uint64_t i = random_.below(80); i != 0; --i) {
+        ids_[t].push_back(static_cast<std::uint32_t>(random_.below(50)));
+        weights_[t].push_back(static_cast<float>(random_.below(9)) / 4 - 1);
       }
     }
-    vectors.push_back(rows_of(0.5, dimension));
   }
-  const std::uint8_t sizes[] = {2};
-  const std::uint32_t grouped[] = {3, 4};
-  ASSERT_TRUE(tables[2].group({sizes, grouped}));
-  for (const Reduction reduction : {Reduction::sum, Reduction::max, Reduction::inner_product}) {
+  /// What is asked of all of them.
+  [[nodiscard]] std::vector<TableBags> bags_for(Reduction reduction, bool weighted) const {
     const bool product = reduction == Reduction::inner_product;
+    std::vector<TableBags> asked;
+    for (std::uint32_t t = 0; t < kTables; ++t) {
+      const std::span<const float> vector = product ? vectors_[t] : std::span<const float>{};
+      const std::span<const float> factors = weighted ? weights_[t] : std::span<const float>{};
+      asked.push_back({tables_[t], {ids_[t], offsets_[t], factors}, vector});
+    }
+    return asked;
+  }
+  /// As if each were asked alone; and again with ids of one table in the numbers of its groups.
+  void expect_as_alone(Reduction reduction, bool weighted) const {
+    std::vector<TableBags> asked = bags_for(reduction, weighted);
     std::vector<float> wanted;
-    asked.clear();
-    for (std::uint32_t t = 0; t < 7; ++t) {
-      const std::span<const float> vector = product ? vectors[t] : std::span<const float>{};
-      asked.push_back({tables[t], {ids[t], offsets[t]}, vector});
-      const auto alone = tables[t].reduce(reduction, {ids[t], offsets[t]}, vector);
+    for (const TableBags& of : asked) {
+      const auto alone = of.table.reduce(reduction, of.bags, of.vector);
       ASSERT_TRUE(alone) << message(alone.error());
       wanted.insert(wanted.end(), alone->begin(), alone->end());
     }
-    const auto found = EmbeddingTable::reduce_tables(reduction, asked);
-    ASSERT_TRUE(found) << message(found.error());
-    EXPECT_EQ(*found, wanted);
+    std::vector<std::uint32_t> numbered = ids_[kGrouped];
+    const auto grouping = tables_[kGrouped].renumber(numbered);
+    ASSERT_TRUE(grouping) << message(grouping.error());
+    for (const bool renumbered : {false, true}) {
+      if (renumbered) {
+        asked[kGrouped].bags.ids = numbered;
+        asked[kGrouped].bags.grouping = *grouping;
+      }
+      const auto found = EmbeddingTable::reduce_tables(reduction, asked);
+      ASSERT_TRUE(found) << message(found.error());
+      EXPECT_EQ(*found, wanted) << static_cast<int>(reduction) << weighted << renumbered;
+    }
+  }
+
+  const std::uint64_t seed_ = seed_from_environment(4712);
+  base::Random random_{seed_};
+  std::vector<EmbeddingTable> tables_;
+  std::array<std::vector<std::uint32_t>, kTables> ids_;
+  std::array<std::vector<std::uint32_t>, kTables> offsets_;
+  std::array<std::vector<float>, kTables> weights_;
+  std::vector<std::vector<float>> vectors_;
+};
+
+TEST_P(EmbeddingsOfSeveralTables, AreReducedAsIfEachWereAskedAlone) {
+  SCOPED_TRACE(seed_text(seed_));
+  for (const Reduction reduction : {Reduction::sum, Reduction::inner_product}) {
+    ASSERT_NO_FATAL_FAILURE(expect_as_alone(reduction, true));
+  }
+  for (const Reduction reduction : {Reduction::sum, Reduction::mean, Reduction::max, Reduction::min,
+                                    Reduction::inner_product}) {
+    ASSERT_NO_FATAL_FAILURE(expect_as_alone(reduction, false));
   }
   EXPECT_EQ(EmbeddingTable::reduce_tables(Reduction::sum, {}).value(), std::vector<float>{});
+}
+
+TEST_P(EmbeddingsOfSeveralTables, SayWhichTableIsWrong) {
+  SCOPED_TRACE(seed_text(seed_));
+  std::vector<TableBags> asked = bags_for(Reduction::inner_product, false);
   const auto refused = [&] {
     const auto found = EmbeddingTable::reduce_tables(Reduction::inner_product, asked);
     EXPECT_FALSE(found);
     return found ? TableError{} : found.error();
   };
-  ids[6].back() = 50;
+  ids_[6].back() = 50;
   EXPECT_EQ(refused().error, (Error{Code::invalid_argument, 0, 50}));
-  EXPECT_EQ(refused().words, "t6: id 50 at place " + std::to_string(ids[6].size() - 1) +
+  EXPECT_EQ(refused().words, "t6: id 50 at place " + std::to_string(ids_[6].size() - 1) +
                                  " is not below the table's 50 rows");
-  ids[6].back() = 0;
-  offsets[1][0] = 1;
+  ids_[6].back() = 0;
+  offsets_[1][0] = 1;
   EXPECT_EQ(refused().words, "t1: the first offset is not 0");
-  offsets[1][0] = 0;
+  offsets_[1][0] = 0;
   asked[4].vector = {};
   EXPECT_EQ(refused().words, "t4: the vector has not as many values as a row");
-  asked[4].vector = vectors[4];
-  asked[2].bags.grouping = 1;
+  asked[4].vector = vectors_[4];
+  asked[4].bags.weights = std::span(weights_[4]).first(1);
+  EXPECT_EQ(refused().words, "t4: there are not as many weights as ids");
+  asked[4].bags.weights = {};
+  asked[kGrouped].bags.grouping = 1;
   EXPECT_EQ(refused().error.code, Code::outdated);
-  asked[2].bags.grouping = 0;
+  asked[kGrouped].bags.grouping = 0;
   ASSERT_TRUE(store_->drop_embedding_table("t6"));
   EXPECT_EQ(refused().error.code, Code::not_found);
 }
@@ -441,7 +538,13 @@ INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOverEachWay,
                          ::testing::Values("embedded", "unix", "shm", "roce", "device",
                                            "shm_one_sided"),
                          way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOfSeveralTables,
+                         ::testing::Values("embedded", "unix", "shm", "roce", "device",
+                                           "shm_one_sided"),
+                         way_name);
 INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOfANode, ::testing::Values("unix", "device"), way_name);
+INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsInLittleMemory,
+                         ::testing::Values("embedded", "unix", "roce", "device"), way_name);
 
 // What no embedding table can say is not believed.
 TEST(EmbeddingCalls, ALyingNodeIsNotBelieved) {

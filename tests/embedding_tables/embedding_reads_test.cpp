@@ -103,6 +103,47 @@ TEST_P(EmbeddingReads, WhatCannotBeReadGoesByTheRings) {
   EXPECT_EQ(reductions_of_node(), 1u);
 }
 
+// Every type and reduction, with weights and without: the bits are those that the node comes to.
+TEST_P(EmbeddingReads, EachReductionIsAsTheNodeHasIt) {
+  const std::uint64_t seed = seed_from_environment(4715);
+  SCOPED_TRACE(seed_text(seed));
+  base::Random random(seed);
+  constexpr std::uint32_t kColumns = 24;
+  const auto values = [&random](std::size_t count) {
+    std::vector<float> all(count);
+    for (float& value : all) value = static_cast<float>(random.below(1 << 16)) / 4096 - 8;
+    return all;
+  };
+  const std::vector<float> vector = values(kColumns);
+  const Store other = *Store::connect("unix:" + socket());
+  for (const EmbeddingType type :
+       {EmbeddingType::fp32, EmbeddingType::fp16, EmbeddingType::bf16, EmbeddingType::int8}) {
+    const std::string name = "t" + std::to_string(static_cast<int>(type));
+    EmbeddingTable table = *store_->create_embedding_table(name, {kColumns, type});
+    for (int i = 0; i < 4; ++i) ASSERT_TRUE(table.append(values(std::size_t{500} * kColumns)));
+    const EmbeddingTable by_node = *other.open_embedding_table(name);
+    std::vector<std::uint32_t> ids;
+    for (int i = 0; i < 700; ++i) ids.push_back(static_cast<std::uint32_t>(random.below(2000)));
+    const std::vector<std::uint32_t> offsets = {0, 1, 1, 20, 650};
+    const std::vector<float> weights = values(ids.size());
+    for (const Reduction reduction : {Reduction::sum, Reduction::mean, Reduction::max,
+                                      Reduction::min, Reduction::inner_product}) {
+      const bool product = reduction == Reduction::inner_product;
+      const std::span<const float> with = product ? vector : std::span<const float>{};
+      for (const bool weighted : {false, true}) {
+        if (weighted && reduction != Reduction::sum && !product) continue;
+        const EmbeddingBags bags{ids, offsets, weighted ? weights : std::span<const float>{}};
+        const auto read = table.reduce(reduction, bags, with);
+        ASSERT_TRUE(read) << message(read.error());
+        EXPECT_EQ(*read, by_node.reduce(reduction, bags, with).value())
+            << name << " reduction " << static_cast<int>(reduction) << " weighted " << weighted;
+      }
+    }
+  }
+  EXPECT_EQ(traffic().by_rings, 0u);
+  EXPECT_EQ(reductions_of_node(), 4u * 7) << "those that it was asked for";
+}
+
 TEST_P(EmbeddingReads, SeveralTablesAreReadOneByOne) {
   const EmbeddingTable a = make_rows("a", 100);
   const EmbeddingTable b = make_rows("b", 60, {8, EmbeddingType::int8});

@@ -10,8 +10,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <span>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -19,6 +21,7 @@
 #include "base/temporary_folder.hpp"
 #include "espalier/embedding_table.hpp"
 #include "espalier/ranking_model.hpp"
+#include "kinds/embedding/testing/ranking_files.hpp"
 #include "tests/support/node_fixture.hpp"
 
 namespace espalier::test {
@@ -169,60 +172,174 @@ TEST_P(NumpyReference, ReductionsAreThoseOfNumPy) {
   EXPECT_GT(grouped->stats()->rows_saved, 0u) << "sums of groups have stood for rows";
 }
 
-// By the script that converts a state which NumPy has saved.
-TEST_P(NumpyReference, RanksAreThoseOfNumPy) {
-  const base::TemporaryFolder folder;
-  const std::string model_path = (folder / "model").string();
-  const std::string command = "python3 " ESPALIER_SOURCE_DIR "/scripts/dlrm_to_espalier.py '" +
-                              kFolder + "state.npz' '" + model_path + "' --rows '" +
-                              (folder / "rows").string() + "'";
-  ASSERT_EQ(std::system(command.c_str()), 0) << command;
-  constexpr std::uint32_t kTables = 3;
-  for (std::uint32_t i = 0; i < kTables; ++i) {
-    const std::string name = "emb_" + std::to_string(i);
-    std::ifstream file((folder / "rows" / (name + ".npy")).string(), std::ios::binary);
-    const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-    ASSERT_GT(bytes.size(), 16u * 8 * sizeof(float));
-    std::vector<float> rows(std::size_t{16} * 8);
-    std::memcpy(rows.data(), bytes.data() + bytes.size() - rows.size() * sizeof(float),
-                rows.size() * sizeof(float));
-    auto table = store_->create_embedding_table(name, {.dimension = 8});
-    ASSERT_TRUE(table);
-    ASSERT_TRUE(table->append(rows));
-  }
-  std::ifstream file(model_path, std::ios::binary);
-  const std::string bytes{std::istreambuf_iterator<char>(file), {}};
-  const auto model = store_->create_ranking_model("model", bytes);
-  ASSERT_TRUE(model) << message(model.error());
-  std::vector<float> dense;
-  std::vector<std::vector<std::uint32_t>> ids(kTables), offsets(kTables);
-  std::vector<double> wanted;
-  std::uint32_t table = 0;
-  for (const Line& line : lines_of("ranks.data")) {
-    if (line.word == "features") {
-      const std::vector<float> of_one = line.floats();
-      dense.insert(dense.end(), of_one.begin(), of_one.end());
-      table = 0;
-    } else if (line.word == "ids") {
-      const std::vector<std::uint32_t> bag = line.numbers();
-      offsets.at(table).push_back(static_cast<std::uint32_t>(ids[table].size()));
-      ids[table].insert(ids[table].end(), bag.begin(), bag.end());
-      ++table;
-    } else {
-      wanted.push_back(line.doubles().at(0));
+/// Queries, and what NumPy makes of them with sums of rows.
+struct RankedQueries {
+  static constexpr std::uint32_t kTables = 3;
+
+  RankedQueries() : ids(kTables), offsets(kTables) {
+    std::uint32_t table = 0;
+    for (const Line& line : lines_of("ranks.data")) {
+      if (line.word == "features") {
+        const std::vector<float> of_one = line.floats();
+        dense.insert(dense.end(), of_one.begin(), of_one.end());
+        table = 0;
+        text.precision(9);  // by which a float is the same one
+        for (const float value : of_one) text << value << ' ';
+      } else if (line.word == "ids") {
+        const std::vector<std::uint32_t> bag = line.numbers();
+        offsets.at(table).push_back(static_cast<std::uint32_t>(ids[table].size()));
+        ids[table].insert(ids[table].end(), bag.begin(), bag.end());
+        ++table;
+        text << '|';
+        for (const std::uint32_t id : bag) text << ' ' << id;
+        if (table == kTables) text << '\n';
+      } else {
+        wanted.push_back(line.doubles().at(0));
+      }
     }
   }
-  ASSERT_EQ(wanted.size(), 12u);
-  std::vector<EmbeddingBags> bags;
-  for (std::uint32_t i = 0; i < kTables; ++i) bags.push_back({ids[i], offsets[i]});
-  const auto ranks = model->infer({dense, bags});
-  ASSERT_TRUE(ranks) << message(ranks.error());
-  ASSERT_EQ(ranks->size(), wanted.size());
-  for (std::size_t q = 0; q < wanted.size(); ++q) {
-    // Some hundred products of numbers near 1, each within 2^-23 of itself.
-    EXPECT_NEAR((*ranks)[q], wanted[q], 1e-4) << q;
+  [[nodiscard]] std::vector<EmbeddingBags> bags() const {
+    std::vector<EmbeddingBags> all;
+    for (std::uint32_t i = 0; i < kTables; ++i) all.push_back({ids[i], offsets[i]});
+    return all;
   }
-  EXPECT_GT(*std::ranges::max_element(wanted) - *std::ranges::min_element(wanted), 0.1);
+
+  std::vector<float> dense;
+  std::vector<std::vector<std::uint32_t>> ids, offsets;
+  std::vector<double> wanted;
+  std::ostringstream text;
+};
+
+/// The state that NumPy has saved, as the script converts it: the model's file, and its tables'
+/// rows.
+struct ConvertedState {
+  static constexpr std::uint32_t kColumns = 8;
+
+  explicit ConvertedState(const std::string& options) {
+    const std::string path = (folder / "model").string();
+    const std::string command = "python3 " ESPALIER_SOURCE_DIR "/scripts/dlrm_to_espalier.py '" +
+                                kFolder + "state.npz' '" + path + "' --rows '" +
+                                (folder / "rows").string() + "' " + options;
+    EXPECT_EQ(std::system(command.c_str()), 0) << command;
+    file = bytes_of_file(path);
+    for (std::uint32_t i = 0; i < RankedQueries::kTables; ++i) {
+      const std::string bytes =
+          bytes_of_file((folder / "rows" / ("emb_" + std::to_string(i) + ".npy")).string());
+      std::vector<float>& of_table = rows.emplace_back(std::size_t{16} * kColumns);
+      const std::size_t wanted = of_table.size() * sizeof(float);
+      EXPECT_GT(bytes.size(), wanted);
+      if (bytes.size() < wanted) continue;
+      std::memcpy(of_table.data(), bytes.data() + bytes.size() - wanted, wanted);
+    }
+    parts.dense = 5;
+    parts.bottom = {16, 8};
+    parts.top = {24, 1};
+    parts.tables = {"emb_0", "emb_1", "emb_2"};
+    parts.floats.resize(5 * 16 + 16 + 16 * 8 + 8 + 14 * 24 + 24 + 24 + 1);
+    const std::size_t floats = parts.floats.size() * sizeof(float);
+    EXPECT_GT(file.size(), floats);
+    if (file.size() > floats) {
+      std::memcpy(parts.floats.data(), file.data() + file.size() - floats, floats);
+    }
+  }
+  static std::string bytes_of_file(const std::string& path) {
+    std::ifstream in(path, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  /// Ranks in double precision, and how far single precision may be from them: each layer of n
+  /// inputs, and each product of n values, (n + 1) / 2^23 of the sum of the magnitudes.
+  [[nodiscard]] std::vector<embedding::Bounded> ranks_of(const RankedQueries& queries) const {
+    std::vector<embedding::Bounded> all;
+    for (std::size_t q = 0; q < queries.wanted.size(); ++q) {
+      std::vector<std::vector<embedding::Bounded>> pooled;
+      for (std::uint32_t t = 0; t < RankedQueries::kTables; ++t) {
+        pooled.push_back(pool_of(queries, t, q));
+      }
+      const auto ranks = embedding::rank_plainly(
+          parts, std::span(queries.dense).subspan(q * parts.dense, parts.dense), pooled);
+      all.insert(all.end(), ranks.begin(), ranks.end());
+    }
+    return all;
+  }
+  [[nodiscard]] std::vector<embedding::Bounded> pool_of(const RankedQueries& queries,
+                                                        std::uint32_t t, std::size_t q) const {
+    const auto& offsets = queries.offsets[t];
+    const std::size_t end = q + 1 < offsets.size() ? offsets[q + 1] : queries.ids[t].size();
+    const auto count = static_cast<double>(end - offsets[q]);
+    std::vector<embedding::Bounded> sums(kColumns);
+    for (std::size_t i = offsets[q]; i < end; ++i) {
+      for (std::uint32_t c = 0; c < kColumns; ++c) {
+        const double value = rows[t][queries.ids[t][i] * kColumns + c];
+        sums[c].value += value;
+        sums[c].error += std::abs(value) * count * 0x1p-23;
+      }
+    }
+    if (parts.reduction == Reduction::mean && count != 0) {
+      for (embedding::Bounded& sum : sums) sum = {sum.value / count, sum.error / count};
+    }
+    return sums;
+  }
+
+  base::TemporaryFolder folder;
+  embedding::RankingParts parts;
+  std::string file;
+  std::vector<std::vector<float>> rows;
+};
+
+/// Makes tables and a model of a state, and ranks queries given as words and as text.
+void expect_ranks_within_error(Store& store, const ConvertedState& state,
+                               const RankedQueries& queries,
+                               const std::vector<embedding::Bounded>& wanted) {
+  for (std::uint32_t i = 0; i < RankedQueries::kTables; ++i) {
+    auto table = store.create_embedding_table(state.parts.tables[i],
+                                              {.dimension = ConvertedState::kColumns});
+    ASSERT_TRUE(table);
+    ASSERT_TRUE(table->append(state.rows[i]));
+  }
+  const auto model = store.create_ranking_model("model", state.file);
+  ASSERT_TRUE(model) << message(model.error());
+  const std::vector<EmbeddingBags> bags = queries.bags();
+  for (const auto& ranks :
+       {model->infer({queries.dense, bags}), model->infer_text(queries.text.str())}) {
+    ASSERT_TRUE(ranks) << message(ranks.error());
+    ASSERT_EQ(ranks->size(), wanted.size());
+    for (std::size_t q = 0; q < wanted.size(); ++q) {
+      EXPECT_NEAR((*ranks)[q], wanted[q].value, wanted[q].error) << q;
+    }
+  }
+}
+
+// By the script that converts a state which NumPy has saved.
+TEST_P(NumpyReference, RanksAreThoseOfNumPy) {
+  const ConvertedState state("");
+  const RankedQueries queries;
+  ASSERT_EQ(queries.wanted.size(), 12u);
+  std::vector<embedding::Bounded> wanted = state.ranks_of(queries);
+  ASSERT_EQ(wanted.size(), queries.wanted.size());
+  for (std::size_t q = 0; q < wanted.size(); ++q) {
+    // Both are in double precision.
+    EXPECT_NEAR(wanted[q].value, queries.wanted[q], 1e-12) << q;
+    EXPECT_LT(wanted[q].error, 0.01) << "the bound says something";
+    wanted[q].value = queries.wanted[q];
+  }
+  const auto [least, most] = std::ranges::minmax(queries.wanted);
+  EXPECT_GT(most - least, 0.1) << "ranks differ";
+  expect_ranks_within_error(*store_, state, queries, wanted);
+}
+
+// By the form in double precision that agrees with NumPy where rows are summed.
+TEST_P(NumpyReference, RanksOfMeansAreWithinTheStatedError) {
+  ConvertedState state("--mean");
+  const RankedQueries queries;
+  const std::vector<embedding::Bounded> of_sums = state.ranks_of(queries);
+  state.parts.reduction = Reduction::mean;
+  const std::vector<embedding::Bounded> wanted = state.ranks_of(queries);
+  double apart = 0;
+  for (std::size_t q = 0; q < wanted.size(); ++q) {
+    apart = std::max(apart, std::abs(wanted[q].value - of_sums[q].value));
+  }
+  EXPECT_GT(apart, 0.01) << "means are not sums";
+  expect_ranks_within_error(*store_, state, queries, wanted);
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, NumpyReference, ::testing::Values("embedded", "unix"), way_name);

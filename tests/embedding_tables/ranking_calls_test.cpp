@@ -135,6 +135,37 @@ TEST_P(RankingsOverEachWay, RankQueriesOfWordsAndOfText) {
   }
 }
 
+// Of one table in the numbers of its groups, of the other by its rows; values are whole eighths, so
+// that sums of groups are exact.
+TEST_P(RankingsOverEachWay, RankQueriesOfRenumberedIds) {
+  EmbeddingTable table = *store_->open_embedding_table("a");
+  const std::uint8_t sizes[] = {3, 2};
+  const std::uint32_t rows[] = {1, 7, 30, 4, 0};
+  const auto made = table.group({sizes, rows});
+  ASSERT_TRUE(made) << message(made.error());
+  Queries queries = queries_of(100, random_);
+  const std::vector<std::uint32_t> ids = queries.ids[0];
+  const auto grouping = table.renumber(queries.ids[0]);
+  ASSERT_EQ(grouping, *made);
+  EXPECT_NE(queries.ids[0], ids);
+  std::vector<EmbeddingBags> bags = queries.bags();
+  bags[0].grouping = *grouping;
+  expect_near(model_->infer({queries.dense, bags}), queries);
+  bags[0].grouping = *grouping + 2;
+  const auto other = model_->infer({queries.dense, bags});
+  ASSERT_FALSE(other);
+  EXPECT_EQ(other.error().error, (Error{Code::outdated, 0, *grouping}));
+  EXPECT_EQ(other.error().words, "a: ids are numbered by grouping " +
+                                     std::to_string(*grouping + 2) +
+                                     ", and the table has grouping " + std::to_string(*grouping));
+  bags[0].grouping = 0;
+  const auto unnumbered = model_->infer({queries.dense, bags});
+  ASSERT_FALSE(unnumbered) << "such numbers are of no rows";
+  EXPECT_EQ(unnumbered.error().error.code, Code::invalid_argument);
+  bags[1].weights = queries.dense;
+  EXPECT_EQ(model_->infer({queries.dense, bags}).error().words, "queries have no weights");
+}
+
 // A model finds its tables by name, whichever table has it: queries that are on their way end with
 // the one that they began with, also where that is dropped.
 TEST_P(RankingsOverEachWay, QueriesAreRankedWhileTablesTakeTheNamesOfOthers) {
@@ -192,7 +223,8 @@ TEST_P(RankingsOverEachWay, SayWhatIsWrong) {
   EXPECT_EQ(model_->infer_text(queries.text).error().error.code, Code::not_found);
 }
 
-// Each has its own ranks, however requests are put together; and they are put together.
+// Each has its own ranks, however requests are put together. That they are, the tests of a node's
+// scheduler show (RankingOffloads).
 TEST_P(RankingsOfANode, RequestsOfManyClientsRunTogether) {
   const std::uint64_t seed = seed_from_environment(4713);
   SCOPED_TRACE(seed_text(seed));
@@ -216,7 +248,6 @@ TEST_P(RankingsOfANode, RequestsOfManyClientsRunTogether) {
   clients.clear();  // waits for them
   EXPECT_GE(sample("queries"), std::uint64_t{kClients} * kRequests);
   EXPECT_GE(sample("batches"), 1u);
-  EXPECT_LE(sample("batches"), std::uint64_t{kClients} * kRequests);
 }
 
 TEST_P(RankingsOfANode, HostileRequestsAreRefused) {

@@ -3,10 +3,14 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
+#include <cstddef>
 #include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
+
+#include "kinds/embedding/testing/ranking_files.hpp"
 
 namespace espalier::test {
 namespace {
@@ -18,7 +22,7 @@ constexpr const char* kRowSchema = "client i64 not null, number i64 not null";
 
 }  // namespace
 
-Result<DurableClient::Handles> DurableClient::open(const std::string& address) {
+Result<DurableClient::Handles> DurableClient::open(const std::string& address) const {
   auto store = Store::connect(address);
   if (!store) return std::unexpected(store.error());
   auto map = store->open_map("default");
@@ -35,8 +39,13 @@ Result<DurableClient::Handles> DurableClient::open(const std::string& address) {
   if (!numbers) numbers = store->create_sequencer("numbers");
   if (!numbers) numbers = store->open_sequencer("numbers");
   if (!numbers) return std::unexpected(numbers.error());
-  return Handles{std::move(*store), std::move(*map), std::move(*hash), std::move(*table),
-                 std::move(*numbers)};
+  auto vectors = store->open_embedding_table(vectors_name());
+  if (!vectors) {
+    vectors = store->create_embedding_table(vectors_name(), {.dimension = kColumns});
+  }
+  if (!vectors) return std::unexpected(vectors.error());
+  return Handles{std::move(*store),   std::move(*map),     std::move(*hash), std::move(*table),
+                 std::move(*numbers), std::move(*vectors), std::nullopt};
 }
 
 std::string DurableClient::check(const std::string& address) {
@@ -45,7 +54,8 @@ std::string DurableClient::check(const std::string& address) {
   if (!opened) return "cannot come to the node: " + message(opened.error());
   store_.emplace(std::move(*opened));
   for (const auto look :
-       {&DurableClient::check_keys, &DurableClient::check_numbers, &DurableClient::check_others}) {
+       {&DurableClient::check_keys, &DurableClient::check_numbers, &DurableClient::check_others,
+        &DurableClient::check_vectors, &DurableClient::check_model}) {
     if (std::string wrong = (this->*look)(); !wrong.empty()) return wrong;
   }
   return {};
@@ -112,6 +122,54 @@ std::string DurableClient::check_others() {
   return {};
 }
 
+std::string DurableClient::check_vectors() {
+  const auto stats = store_->vectors.stats();
+  if (!stats) return "vectors: " + message(stats.error());
+  if (!vectors_.may_be(stats->rows)) {
+    return std::to_string(stats->rows) + " vectors, " + vectors_.text();
+  }
+  vectors_ = {stats->rows, stats->rows};
+  if (stats->rows == 0) return {};
+  const std::uint32_t ids[] = {0, static_cast<std::uint32_t>(stats->rows - 1)};
+  const std::uint32_t offsets[] = {0, 1};
+  const auto found = store_->vectors.reduce(Reduction::sum, {ids, offsets});
+  if (!found) return "vectors: " + message(found.error());
+  for (std::size_t i = 0; i < found->size(); ++i) {
+    if ((*found)[i] != (*found)[i / kColumns * kColumns]) return "half of a vector is there";
+  }
+  const auto first = static_cast<std::uint64_t>(found->front());
+  if (!vector_.may_be(first)) {
+    return "vector 0 is " + std::to_string(first) + ", " + vector_.text();
+  }
+  vector_ = {first, first};
+  if (ids[1] != 0 && found->back() != static_cast<float>(ids[1])) {
+    return "vector " + std::to_string(ids[1]) + " is " + std::to_string(found->back());
+  }
+  return {};
+}
+
+std::string DurableClient::check_model() {
+  const auto opened = store_->store.open_ranking_model(model_name());
+  if (!opened) {
+    const bool may_lack = !model_made_ && opened.error().code == Code::not_found;
+    return may_lack ? "" : "model: " + message(opened.error());
+  }
+  store_->model.emplace(*opened);
+  const auto ranked = rank();
+  if (!ranked) return "model: " + message(ranked.error());
+  if (rank_ && std::abs(*rank_ - *ranked) > 1e-5F) {
+    return "a rank is " + std::to_string(*ranked) + ", and was " + std::to_string(*rank_);
+  }
+  rank_ = *ranked;
+  return {};
+}
+
+TableResult<float> DurableClient::rank() const {
+  const auto ranks = store_->model->infer_text("1 0.5 -1 0 0.25 |\n");
+  if (!ranks) return std::unexpected(ranks.error());
+  return ranks->front();
+}
+
 bool DurableClient::is_gone(const Error& error) {
   return error.code == Code::connection_lost ||
          (error.code == Code::system && (error.detail == ECONNREFUSED || error.detail == ENOENT));
@@ -120,7 +178,7 @@ bool DurableClient::is_gone(const Error& error) {
 Result<void> DurableClient::step() {
   const std::string key = own_key(random_.below(kKeys));
   if (async_ && random_.below(12) == 0) return await_durable();
-  switch (random_.below(10)) {
+  switch (random_.below(13)) {
     case 0: return write_batch();
     case 1: return write_burst();
     case 2: return add();
@@ -129,6 +187,9 @@ Result<void> DurableClient::step() {
     case 5: return look_at_others();
     case 6:
     case 7: return write_hash(key);
+    case 8: return append_vectors();
+    case 9: return replace_vector();
+    case 10: return make_model();
     default: return write_map(key);
   }
 }
@@ -275,6 +336,50 @@ Result<void> DurableClient::take() {
   if (!counted) return std::unexpected(counted.error());
   if (*counted < next_counted_) return fail(Code::corrupt, 2);
   next_counted_ = *counted + 2;
+  return {};
+}
+
+Result<void> DurableClient::append_vectors() {
+  const std::uint64_t count = 1 + random_.below(3);
+  std::vector<float> values;
+  for (std::uint64_t i = 0; i < count; ++i) {
+    values.insert(values.end(), kColumns, static_cast<float>(vectors_.asked + i));
+  }
+  const std::uint64_t before = vectors_.asked;
+  vectors_.asked += count;
+  const auto first = store_->vectors.append(values);
+  if (!first) return std::unexpected(first.error().error);
+  if (*first != before) return fail(Code::corrupt, 5);
+  believe([this, all = before + count] { vectors_.acknowledged = all; });
+  return {};
+}
+
+Result<void> DurableClient::replace_vector() {
+  if (vectors_.asked == 0) return append_vectors();
+  const std::uint64_t number = ++vector_.asked;
+  const std::vector<float> values(kColumns, static_cast<float>(number));
+  const auto replaced = store_->vectors.replace(0, values);
+  if (!replaced) return std::unexpected(replaced.error().error);
+  believe([this, number] { vector_.acknowledged = number; });
+  return {};
+}
+
+// Once; then it is asked.
+Result<void> DurableClient::make_model() {
+  if (!store_->model) {
+    embedding::RankingParts parts;
+    parts.tables = {vectors_name()};
+    base::Random random(number_);
+    parts.draw(random);
+    const auto made = store_->store.create_ranking_model(model_name(), parts.file());
+    if (!made) return std::unexpected(made.error().error);
+    store_->model.emplace(*made);
+    believe([this] { model_made_ = true; });
+  }
+  const auto ranked = rank();
+  if (!ranked) return std::unexpected(ranked.error().error);
+  if (rank_ && std::abs(*rank_ - *ranked) > 1e-5F) return fail(Code::corrupt, 6);
+  rank_ = *ranked;
   return {};
 }
 

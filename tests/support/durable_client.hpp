@@ -16,8 +16,10 @@
 #include <vector>
 
 #include "base/random.hpp"
+#include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/ranking_model.hpp"
 #include "tests/support/key_truth.hpp"
 
 namespace espalier::test {
@@ -47,6 +49,7 @@ class DurableClient {
 
  private:
   static constexpr std::uint64_t kKeys = 24;
+  static constexpr std::uint32_t kColumns = 8;  // of its embedding table
 
   /// The handles of one connection.
   struct Handles {
@@ -55,13 +58,17 @@ class DurableClient {
     HashMap hash;
     Table table;
     Sequencer numbers;
+    EmbeddingTable vectors;  // of this client: row 0 is replaced, row i has i
+    std::optional<RankingModel> model;
   };
 
-  static Result<Handles> open(const std::string& address);
+  [[nodiscard]] Result<Handles> open(const std::string& address) const;
   [[nodiscard]] static bool is_gone(const Error& error);
   std::string check_keys();
   std::string check_numbers();
   std::string check_others();
+  std::string check_vectors();
+  std::string check_model();
   Result<void> step();
   Result<void> write_map(const std::string& key);
   Result<void> write_hash(const std::string& key);
@@ -70,6 +77,11 @@ class DurableClient {
   Result<void> add();
   Result<void> append();
   Result<void> take();
+  Result<void> append_vectors();
+  Result<void> replace_vector();
+  Result<void> make_model();
+  /// What the model says of a query without ids.
+  [[nodiscard]] TableResult<float> rank() const;
   Result<void> look_at_others();
   Result<void> await_durable();
   /// Calls `what`, which records answers, once all that was answered by now is durable.
@@ -85,6 +97,8 @@ class DurableClient {
   [[nodiscard]] std::array<std::string, 3> batch_keys() const {
     return {own_key(kKeys), own_key(kKeys + 1), own_key(kKeys + 2)};
   }
+  [[nodiscard]] std::string vectors_name() const { return "vectors" + std::to_string(number_); }
+  [[nodiscard]] std::string model_name() const { return "model" + std::to_string(number_); }
   [[nodiscard]] std::string sum_key() const { return "sum" + std::to_string(number_); }
 
   const std::uint64_t number_;
@@ -98,7 +112,11 @@ class DurableClient {
   std::map<std::string, KeyTruth> hash_;
   NumberTruth sum_;
   NumberTruth rows_;
-  std::uint64_t next_number_ = 0;              // all numbers taken are below
+  NumberTruth vectors_;      // rows
+  NumberTruth vector_;       // what row 0 has
+  bool model_made_ = false;  // and acknowledged
+  std::optional<float> rank_;
+  std::uint64_t next_number_ = 0;              // all numbers that were given are below
   std::uint64_t next_counted_ = 0;             // likewise
   std::map<std::string, std::uint64_t> seen_;  // of other clients' keys
 };

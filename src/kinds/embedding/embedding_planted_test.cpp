@@ -40,6 +40,19 @@ TEST(EmbeddingPlanted, RowsThatAreSeenBeforeTheyAreDurableAreNoticed) {
   EXPECT_TRUE(rows_are_seen_once_they_are_durable());
 }
 
+TEST(EmbeddingPlanted, RowsThatAreCountedBehindLaterReplacementsAreNoticed) {
+  ASSERT_TRUE(changes_are_seen_in_order(20));
+  {
+    const base::Planted planted(Bug::rows_counted_last);
+    bool noticed = false;
+    for (int attempt = 0; attempt < 100 && !noticed; ++attempt) {
+      noticed = !changes_are_seen_in_order(20);
+    }
+    EXPECT_TRUE(noticed);
+  }
+  EXPECT_TRUE(changes_are_seen_in_order(20));
+}
+
 TEST(EmbeddingPlanted, ATableThatIsWrittenByAnOldNameIsNoticed) {
   ASSERT_TRUE(nothing_is_written_by_an_old_name());
   {

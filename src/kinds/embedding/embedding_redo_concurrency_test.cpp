@@ -14,6 +14,7 @@
 #include "kinds/embedding/apply_redo.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 #include "kinds/embedding/testing/grouped_rows.hpp"
+#include "kinds/embedding/testing/whole_rows.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -52,6 +53,10 @@ TEST(EmbeddingRedoConcurrency, RecordsComeInTheOrderOfTheirEffects) {
   const GatherKit& kit = gather_kit(base::Isa::scalar);
   EXPECT_TRUE(agree(*reduced(*again, all, kit), *reduced(*table, all, kit), false));
   EXPECT_EQ(audit(*again), std::vector<std::string>{});
+}
+
+TEST(EmbeddingRedoConcurrency, ChangesAreSeenInTheOrderOfTheirRecords) {
+  EXPECT_TRUE(changes_are_seen_in_order(base::kThreadSanitizer ? 10 : 50));
 }
 
 // Rows of groups that one thread replaces and another one stores when they are durable, beside

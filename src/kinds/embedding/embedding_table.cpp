@@ -168,13 +168,10 @@ Result<std::uint64_t> EmbeddingTable::append(std::span<const std::byte> rows, st
   use(growth, *need);
   write_record(*room, *this, RedoType::appended, first, rows);
   if (planted(Bug::rows_counted_early)) store_shared(header_ + kRowsAt, first + count);
-  recorded_rows_.store(first + count);  // first: see recorded()
-  const bool late = planted(Bug::record_after_publish);
-  const std::uint64_t sequence = late ? 0 : room->hand_over();
   fill(first, rows);
+  recorded_rows_.store(first + count);  // first: see recorded()
   all_rows_.store(first + count);
-  show_rows(first + count, sequence);
-  room->hand_over();
+  show_rows(first + count, *room);
   return first;
 }
 

@@ -19,12 +19,13 @@
 // 6. Before a row of a group is replaced, the sums of its group become unreadable, until they were
 //    computed again (memo.hpp). That holds for groups that are being made, too.
 // 7. Records are handed over under the lock that orders them: that of appends before rows are
-//    counted, that of replacements before a sequence is even again. If they have to be durable
-//    first, their changes wait in order, and the thread that raises the durable mark counts or
-//    stores them for readers (embedding_waiting.cpp). The sums of a row's group are not read from
-//    then on until another thread has computed them.
-// 8. Records of groups are handed over in order, the last one before the groups are those of the
-//    table.
+//    counted, that of replacements before a sequence is even again. Where they have to be durable
+//    first, what they tell waits, and is counted or stored where readers see it by who raises the
+//    mark of what is durable: appends and replacements in the order of their records
+//    (embedding_waiting.cpp). The sums of a row's group are not read from then on until another
+//    thread has computed them.
+// 8. Records of groups are handed over one behind the other, the last one before the groups are
+//    those of the table.
 //
 // Thread: any. Appends wait for each other, and replacements for each other; reads do not wait,
 // unless replacements of the same page come too often (reducer.hpp).
@@ -240,11 +241,12 @@ class EmbeddingTable final : public catalog::Object,
 
   // Changes that wait for their records (embedding_waiting.cpp).
   [[nodiscard]] bool reserve_waiting_rows() noexcept;
-  void show_rows(std::uint64_t rows, std::uint64_t sequence) noexcept;
+  void show_rows(std::uint64_t rows, catalog::RedoRoom& room) noexcept;
   Result<void> replace_when_durable(catalog::RedoRoom& room, std::uint64_t row,
                                     std::span<const std::byte> bytes);
   void forget_waiting() noexcept;
   void release_waiting() noexcept;
+  void store_waiting(std::uint32_t stored) noexcept;
   bool release_durable() noexcept override;
   /// Requires: replacements are blocked, or come from this thread.
   [[nodiscard]] RowsAtRest rows_at_rest() const;

@@ -27,7 +27,8 @@ struct GatherDistances {
         std::clamp<std::uint64_t>(kBusyLatencies * ns / kNsOfARow, 48, kLaterRowsMax));
     return {later, later / 8};
   }
-  /// For this machine. Cost: that of base::line_latency_of_machine_ns(), once.
+  /// Those of this machine. Cost: none once a store has been made, for which the latency is
+  /// measured (base/line_latency.hpp); before, the first time, that.
   [[nodiscard]] static const GatherDistances& of_machine();
 };
 

@@ -227,6 +227,17 @@ TEST(QueryLists, RepeatedIdsAndIdsWithoutAGroupAreReadEach) {
   const ReadRows read = rows_to_read(lists, groups.get(), 10);
   EXPECT_EQ(read.ids, 11u);
   EXPECT_EQ(read.rows, 2 * 3 + 1u);
+  EXPECT_EQ(read.sums, 2u) << "one row of a group is no sum";
+}
+
+TEST(QueryLists, LinesAreThoseOfRowsOfSumsAndOfPlaces) {
+  const ReadRows read{.ids = 10, .rows = 7, .sums = 2};
+  EXPECT_EQ(read.lines(256, 64, true), 5u * 4 + 2 * 4);
+  EXPECT_EQ(read.lines(256, 64, false), 5u * 4 + 2 * 4 + 10);
+  EXPECT_NEAR(read.lines_saved(256, 64, true), 1 - 28.0 / 40, 1e-12);
+  EXPECT_EQ(read.lines(68, 64, false), 5u * 2 + 2 * 4 + 10) << "sums are fp32";
+  EXPECT_NEAR(read.lines_saved(68, 64, false), 1 - 28.0 / 20, 1e-12) << "more than without groups";
+  EXPECT_EQ(ReadRows().lines_saved(256, 64, false), 0);
 }
 
 }  // namespace

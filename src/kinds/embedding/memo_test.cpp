@@ -420,7 +420,14 @@ TEST(EmbeddingGroups, AreCountedAndGiveTheirMemoryBack) {
     EXPECT_EQ(page_count(), 1u);
     EXPECT_EQ(table->all_numbers().group_bytes, 0u);
     EXPECT_EQ(group_rows(*table, groups.get()), first + 2);
-    ASSERT_TRUE(table->append(row_of(*table, 1))) << "rows behind have no group";
+    ASSERT_TRUE(table->append(row_of(*table, 3))) << "rows behind have no group";
+    const std::vector<std::uint32_t> with_new = {1, 10, 2, 3, 5, 10, 7};
+    const EmbeddingNumbers before_new = table->all_numbers();
+    ASSERT_TRUE(reduce(*table, {Reduction::sum, {with_new, offsets}}, found));
+    EXPECT_EQ(found, std::vector<float>(64, 5 + 2 * 3));
+    now = table->all_numbers();
+    EXPECT_EQ(now.rows_gathered - before_new.rows_gathered, 4u) << "two sums, and the row twice";
+    EXPECT_EQ(now.sums_gathered - before_new.sums_gathered, 2u);
     EXPECT_EQ(audit(*table), std::vector<std::string>{});
     ASSERT_TRUE(store.catalog.drop("t"));
     EXPECT_EQ(group_rows(*table, groups.get()).error().error.code, Code::not_found);

@@ -11,6 +11,25 @@ std::uint64_t GroupLists::sums() const {
   return all;
 }
 
+namespace {
+
+constexpr std::uint64_t lines_of(std::uint64_t bytes) { return (bytes + 63) / 64; }
+
+}  // namespace
+
+std::uint64_t ReadRows::lines(std::uint32_t row_bytes, std::uint32_t dimension,
+                              bool renumbered) const {
+  const std::uint64_t sum_bytes = std::uint64_t{dimension} * sizeof(float);
+  return (rows - sums) * lines_of(row_bytes) + sums * lines_of(sum_bytes) + (renumbered ? 0 : ids);
+}
+
+double ReadRows::lines_saved(std::uint32_t row_bytes, std::uint32_t dimension,
+                             bool renumbered) const {
+  if (ids == 0) return 0;
+  return 1 - static_cast<double>(lines(row_bytes, dimension, renumbered)) /
+                 static_cast<double>(ids * lines_of(row_bytes));
+}
+
 ReadRows rows_to_read(const QueryLists& lists, const RowGroups& groups, std::uint64_t rows) {
   constexpr std::uint32_t kNone = ~std::uint32_t{0};
   std::vector<std::uint32_t> group_of(rows, kNone);
@@ -35,10 +54,16 @@ ReadRows rows_to_read(const QueryLists& lists, const RowGroups& groups, std::uin
       }
     }
     std::ranges::sort(met);
-    const auto groups_met =
-        static_cast<std::uint64_t>(std::unique(met.begin(), met.end()) - met.begin());
+    std::uint64_t groups_met = 0;
+    std::uint64_t sums = 0;  // a group of which a list has one row has that read
+    for (std::size_t j = 0, next = 0; j < met.size(); j = next) {
+      while (next < met.size() && met[next] == met[j]) ++next;
+      ++groups_met;
+      sums += next - j > 1 ? 1 : 0;
+    }
     read.ids += std::uint64_t{lists.weight(i)} * ids.size();
     read.rows += lists.weight(i) * (alone + groups_met);
+    read.sums += lists.weight(i) * sums;
   }
   return read;
 }

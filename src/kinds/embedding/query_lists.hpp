@@ -55,7 +55,15 @@ struct GroupLists {
 struct ReadRows {
   std::uint64_t ids = 0;
   std::uint64_t rows = 0;  // sums among them
+  std::uint64_t sums = 0;
 
+  /// Cache lines of a table of rows of `row_bytes` that are read: of rows, of sums, and of each id
+  /// the one that has its place, unless clients send places (`renumbered`).
+  [[nodiscard]] std::uint64_t lines(std::uint32_t row_bytes, std::uint32_t dimension,
+                                    bool renumbered) const;
+  /// The part of the lines of all ids' rows that is not read; below 0: more lines are.
+  [[nodiscard]] double lines_saved(std::uint32_t row_bytes, std::uint32_t dimension,
+                                   bool renumbered) const;
   [[nodiscard]] double saved() const {
     return ids == 0 ? 0 : 1 - static_cast<double>(rows) / static_cast<double>(ids);
   }

@@ -31,8 +31,8 @@ struct PipelineDistances {
         static_cast<std::uint32_t>(std::clamp<std::uint64_t>(4 * ns / kNsOfATurn, 12, 48));
     return {2 * record, record, record / 5};
   }
-  /// For this machine: measured on first use. Cost: then some 100 microseconds, and 1 MiB for that
-  /// long.
+  /// Those of this machine. Cost: none once a store has been made, for which the latency is
+  /// measured (base/line_latency.hpp); before, the first time, that.
   [[nodiscard]] static const PipelineDistances& of_machine() {
     static const PipelineDistances distances = of_latency(base::line_latency_of_machine_ns());
     return distances;

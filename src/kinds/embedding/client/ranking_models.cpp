@@ -42,9 +42,7 @@ TableResult<std::vector<float>> RankingModelImpl::infer(const RankingQueries& qu
     if (bags.offsets.size() != count) {
       return wrong_queries("of each table there is a bag for each query");
     }
-    if (!bags.weights.empty() || bags.grouping != 0) {
-      return wrong_queries("queries have no weights, and no renumbered ids");
-    }
+    if (!bags.weights.empty()) return wrong_queries("queries have no weights");
   }
   if (count > embedding::kQueriesMax) return wrong_queries("a request has at most 1024 queries");
   auto ranks = ask({static_cast<std::uint32_t>(count), 0},

@@ -5,7 +5,7 @@
 #include <array>
 
 #include "base/barrier.hpp"
-#include "base/loaded_library.hpp"
+#include "kinds/embedding/model/open_blas.hpp"
 
 namespace espalier::embedding {
 namespace {
@@ -39,45 +39,12 @@ void layer_scalar(const DenseWork& work) {
   }
 }
 
-// --- OpenBLAS ------------------------------------------------------------------------------------
-
-constexpr int kRowMajor = 101;
-constexpr int kAsItIs = 111;
-constexpr int kTransposed = 112;
-
-struct OpenBlas {
-  using Multiply = void (*)(int, int, int, int, int, int, float, const float*, int, const float*,
-                            int, float, float*, int);
-  OpenBlas() {
-    void (*set_threads)(int) = nullptr;
-    found = library.find("cblas_sgemm", multiply) &&
-            library.find("openblas_set_num_threads", set_threads);
-    if (found) set_threads(1);
-  }
-  base::LoadedLibrary library{"libopenblas.so.0"};
-  Multiply multiply = nullptr;
-  bool found = false;
-};
-
 const OpenBlas& open_blas() {
-  static const OpenBlas* const loaded = new OpenBlas;  // never unloaded, like the library
+  static const OpenBlas* const loaded = new OpenBlas("libopenblas.so.0");  // stays loaded
   return *loaded;
 }
 
-void layer_blas(const DenseWork& work) {
-  for (std::uint32_t row = 0; row < work.rows; ++row) {
-    std::copy_n(work.biases, work.output_count, work.outputs + row * work.output_stride);
-  }
-  const auto of = [](auto number) { return static_cast<int>(number); };
-  open_blas().multiply(kRowMajor, kAsItIs, kTransposed, of(work.rows), of(work.output_count),
-                       of(work.input_count), 1.0F, work.inputs, of(work.input_stride), work.weights,
-                       of(work.input_count), 1.0F, work.outputs, of(work.output_stride));
-  if (!work.rectify) return;
-  for (std::uint32_t row = 0; row < work.rows; ++row) {
-    float* const to = work.outputs + row * work.output_stride;
-    for (std::uint32_t o = 0; o < work.output_count; ++o) to[o] = to[o] < 0 ? 0.0F : to[o];
-  }
-}
+void layer_blas(const DenseWork& work) { open_blas().layer(work); }
 
 }  // namespace
 
@@ -88,7 +55,7 @@ const DenseKit& scalar_dense() {
 
 const DenseKit* blas_dense() {
   static constexpr DenseKit kKit{"openblas", false, &layer_blas};
-  return open_blas().found ? &kKit : nullptr;
+  return open_blas().usable() ? &kKit : nullptr;
 }
 
 const DenseKit& plain_dense(base::Isa isa) {

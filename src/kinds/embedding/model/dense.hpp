@@ -2,10 +2,13 @@
 // One layer of a network for some rows: outputs are biases plus sums of products, in single
 // precision; negative ones become zero if the layer is rectified.
 //
-// The plain kernels take weights in panels of 16 outputs: input by input the weights of the 16, the
-// last panel padded with zeros. A sum of n products is within (n + 1) / 2^23 of the sum of their
-// magnitudes, whatever the kernel. OpenBLAS is used if it can be loaded, on one thread, and takes
-// weights output by output.
+// The plain kernels take weights in panels of 16 outputs: of each input the weights of the 16, one
+// input behind the other, the last panel filled up with zeros. A sum of n products is within
+// (n + 1) / 2^23 of the sum of their magnitudes, whatever the kernel. OpenBLAS (open_blas.hpp) is
+// taken where it can be loaded and runs on one thread, and has weights of one output behind the
+// other.
+//
+// Thread: any.
 #pragma once
 
 #include <cstddef>
@@ -48,12 +51,12 @@ struct DenseKit {
 /// Requires: AVX-512 F.
 [[nodiscard]] const DenseKit& avx512_dense();
 #endif
-/// Null: OpenBLAS is not available. Cost: that of loading it, the first time.
+/// Null: it is not there, or would use other threads. Cost: that of loading it, the first time.
 [[nodiscard]] const DenseKit* blas_dense();
 
 /// The plain kernel for an instruction set, or the best that this machine has below it.
 [[nodiscard]] const DenseKit& plain_dense(base::Isa isa);
-/// OpenBLAS if it is available, else the plain one.
+/// OpenBLAS if it can be used, else the plain one.
 [[nodiscard]] const DenseKit& dense_kit();
 
 }  // namespace espalier::embedding

@@ -111,7 +111,7 @@ TableResult<void> Inference::open_tables(const catalog::Catalog& catalog, std::s
     }
     const ModelQueries::Bags& bags = work_->queries.tables[t];
     work_->works.push_back({table->get(),
-                            {plan.reduction, {bags.ids, bags.offsets}, {}},
+                            {plan.reduction, {bags.ids, bags.offsets, {}, bags.grouping}, {}},
                             pooled.subspan(t * of_table, of_table)});
     work_->tables.push_back(*std::move(table));
   }

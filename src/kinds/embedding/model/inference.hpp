@@ -35,9 +35,10 @@ class Inference {
   TableResult<void> read(const InferShape& shape, std::string_view bytes);
   /// Finds the tables, and prefetches the first rows. Cost: a look-up for each table, and
   /// pooled_bytes() of memory, which is not touched yet. Errors: not_found (the model was dropped
-  /// or is unmade, or a table that the words name is missing), busy (the model is being made),
-  /// kRecordLost (of its weights), invalid_argument (in words: a table of another dimension;
-  /// invalid bags; an id that is no row's). Requires: read() succeeded.
+  /// or is unmade, or a table is not there, which the words name), busy (the model is being made),
+  /// kRecordLost (of its weights), invalid_argument (in words: a table of another dimension; bags
+  /// that cannot be; an id that is no row's), outdated (a table's groups are not those by which ids
+  /// are renumbered). Requires: read() went well.
   TableResult<void> open(const catalog::Catalog& catalog);
   /// Folds some rows; returns whether there are more. Errors: as of open().
   TableResult<bool> step();

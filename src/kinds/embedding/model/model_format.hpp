@@ -84,8 +84,9 @@ struct ModelShape {
 };
 static_assert(sizeof(ModelShape) == 16 && std::has_unique_object_representations_v<ModelShape>);
 
-/// A request to a model; precedes the queries: as text, or as dense features of all, 4 bytes each;
-/// then the number of ids of each table; then table by table offsets and ids.
+/// What is asked of a model, in front of the queries: as text, or dense features of all, 4 bytes
+/// each; then how many ids there are of each table; then of each table the grouping by which they
+/// are renumbered, or 0; then of each table offsets and ids.
 struct InferShape {
   std::uint32_t queries;
   std::uint32_t text;  // 1: as text, and queries is 0

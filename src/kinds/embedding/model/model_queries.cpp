@@ -115,11 +115,15 @@ std::expected<ModelQueries, std::string> read_queries(const ModelShape& shape, s
     return true;
   };
   std::vector<std::uint32_t> ids;
-  bool good = take(std::uint64_t{count} * shape.dense, queries.dense) && take(shape.tables, ids);
+  std::vector<std::uint32_t> groupings;
+  bool good = take(std::uint64_t{count} * shape.dense, queries.dense) && take(shape.tables, ids) &&
+              take(shape.tables, groupings);
   queries.queries = count;
   queries.tables.resize(good ? shape.tables : 0);
   for (std::size_t t = 0; t < queries.tables.size() && good; ++t) {
-    good = take(count, queries.tables[t].offsets) && take(ids[t], queries.tables[t].ids);
+    ModelQueries::Bags& bags = queries.tables[t];
+    bags.grouping = groupings[t];
+    good = take(count, bags.offsets) && take(ids[t], bags.ids);
   }
   if (!good || !words.empty()) {
     return std::unexpected("the queries have not as many words as their numbers say");
@@ -137,6 +141,7 @@ std::string words_of(std::span<const float> dense, std::span<const EmbeddingBags
     const auto ids = static_cast<std::uint32_t>(of.ids.size());
     add(&ids, sizeof ids);
   }
+  for (const EmbeddingBags& of : tables) add(&of.grouping, sizeof of.grouping);
   for (const EmbeddingBags& of : tables) {
     add(of.offsets.data(), of.offsets.size_bytes());
     add(of.ids.data(), of.ids.size_bytes());

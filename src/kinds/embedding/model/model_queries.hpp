@@ -4,7 +4,7 @@
 //   0.5 -1 3 | 17 99 3 | 4 | 8 8        a query a line: dense features, then of each table its ids
 //
 // Numbers are separated by spaces, features and tables by bars; a table may have no ids. An empty
-// line, and one that begins with #, is no query.
+// line, and one that begins with #, is no query. Words may have renumbered ids, text has none.
 //
 // Thread: plain values.
 #pragma once
@@ -28,6 +28,7 @@ struct ModelQueries {
   struct Bags {
     std::vector<std::uint32_t> ids;
     std::vector<std::uint32_t> offsets;  // one for each query
+    std::uint32_t grouping = 0;          // by which the ids are renumbered; 0: they are not
   };
   std::vector<Bags> tables;
 };

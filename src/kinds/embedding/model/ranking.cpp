@@ -65,8 +65,7 @@ void RankingObject::add_samples(catalog::SampleList& to) const {
   to.gauge({"tables", "", "Embedding tables that the model reads."}, plan_.tables.size());
   to.counter({"queries", "", "Queries that were ranked."},
              queries_.load(std::memory_order_relaxed));
-  to.counter({"batches", "", "Runs of the networks, of many queries each."},
-             batches_.load(std::memory_order_relaxed));
+  to.counter({"batches", "", "Runs of the networks, of many queries each."}, batches());
 }
 
 namespace {

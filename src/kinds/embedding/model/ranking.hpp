@@ -66,6 +66,8 @@ class RankingObject final : public catalog::Object {
   [[nodiscard]] std::uint64_t told_in() const override { return told_in_.load(); }
 
   void count(std::uint64_t queries, std::uint64_t batches) const;
+  /// Runs of the networks so far.
+  [[nodiscard]] std::uint64_t batches() const { return batches_.load(std::memory_order_relaxed); }
 
   // During recovery:
   /// The file as far as records had it; empty: nothing yet.

@@ -34,7 +34,7 @@ Result<void> apply_weights(RankingObject& model, memory::BufferPool& pool,
   if (file.empty() && redo->first != 0) return {};
   // The head is not parsed again.
   if (file.empty() || redo->first == 0) file.assign(plan.floats_at, '\0');
-  if (file.size() != plan.floats_at + redo->first * sizeof(float)) {
+  if (redo->first != (file.size() - plan.floats_at) / sizeof(float)) {
     return catalog::corrupt(RedoFault::place);
   }
   if (redo->bytes.size() > plan.file_bytes() - file.size()) {

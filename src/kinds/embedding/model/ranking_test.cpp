@@ -18,12 +18,14 @@
 #include "kinds/embedding/model/networks.hpp"
 #include "kinds/embedding/model/ranking.hpp"
 #include "kinds/embedding/model/ranking_redo.hpp"
+#include "kinds/embedding/testing/dense_checks.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 
 namespace espalier::embedding {
 namespace {
 
+/// With OpenBLAS where there is one; tests/embedding_tables has a stand-in for it.
 std::vector<const DenseKit*> dense_kits_here() {
   std::vector<const DenseKit*> kits = {&scalar_dense(), &plain_dense(base::Isa::avx2),
                                        &plain_dense(base::isa())};
@@ -31,46 +33,8 @@ std::vector<const DenseKit*> dense_kits_here() {
   return kits;
 }
 
-float small_number(base::Random& random) {
-  return static_cast<float>(random.below(2001)) / 1000 - 1;
-}
-
-// Of any shape, with and without rests of panels and rows.
 TEST(Dense, KernelsAgreeWithDoublesWithinTheStatedError) {
-  base::Random random(1);
-  EmbeddingStore store;
-  for (const DenseKit* const kit : dense_kits_here()) {
-    for (const std::uint32_t inputs : {1u, 7u, 100u}) {
-      for (const std::uint32_t outputs : {1u, 16u, 33u, 64u}) {
-        RankingParts parts;
-        parts.dense = inputs;
-        parts.bottom = {outputs, 8};
-        parts.draw(random);
-        const std::string file = parts.file();
-        const auto plan = read_model_plan(file);
-        ASSERT_TRUE(plan) << plan.error();
-        const auto weights = ModelWeights::create(store.pool, *plan, file, *kit);
-        ASSERT_TRUE(weights);
-        const ModelWeights::Layer& layer = (*weights)->bottom().front();
-        for (const std::uint32_t rows : {1u, 3u, 8u, 13u}) {
-          std::vector<float> in(std::size_t{rows} * inputs);
-          for (float& value : in) value = small_number(random);
-          std::vector<float> out(std::size_t{rows} * whole_panels(outputs));
-          (*weights)->run_layer(layer, in.data(), inputs, out.data(), rows);
-          for (std::uint32_t r = 0; r < rows; ++r) {
-            std::vector<Bounded> values;
-            for (std::uint32_t i = 0; i < inputs; ++i) values.push_back({in[r * inputs + i], 0});
-            const float* floats = parts.floats.data();
-            const auto wanted = run_plainly(std::move(values), {outputs}, floats, true);
-            for (std::uint32_t o = 0; o < outputs; ++o) {
-              ASSERT_NEAR(out[r * whole_panels(outputs) + o], wanted[o].value, wanted[o].error)
-                  << kit->name << ' ' << inputs << ' ' << outputs << ' ' << rows;
-            }
-          }
-        }
-      }
-    }
-  }
+  for (const DenseKit* const kit : dense_kits_here()) expect_layers_near_doubles(*kit);
 }
 
 // Layers that take more than a page, and whose last slab is not whole.

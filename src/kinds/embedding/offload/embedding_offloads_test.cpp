@@ -14,13 +14,16 @@
 #include <vector>
 
 #include "base/bytes.hpp"
+#include "base/clock.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/embedding/audit.hpp"
 #include "kinds/embedding/grouping.hpp"
 #include "kinds/embedding/model/inference.hpp"
+#include "kinds/embedding/model/model_queries.hpp"
 #include "kinds/embedding/model/ranking.hpp"
 #include "kinds/embedding/offload/dense_batches.hpp"
 #include "kinds/embedding/offload/pooled_rows.hpp"
+#include "kinds/embedding/offload/testing/turn_of_reductions.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 #include "memory/size_class.hpp"
 
@@ -51,6 +54,10 @@ class EmbeddingOffloads : public testing::Test {
 
   SchedulerFixture node_;
 };
+
+TEST(ReductionTurns, RowsOfATurnAreAskedForBeforeTheFirstIsSummed) {
+  EXPECT_TRUE(rows_of_a_turn_are_asked_for_first());
+}
 
 // The helper is kept at the first sums until its client has gone.
 TEST_F(EmbeddingOffloads, AGroupingWhoseClientGoesIsUndone) {
@@ -125,6 +132,29 @@ class RankingOffloads : public EmbeddingOffloads {
     }
     return text;
   }
+  /// The same as words, which no helper reads.
+  [[nodiscard]] std::string words(std::uint32_t count, std::uint32_t first) const {
+    const std::string text = queries(count, first).substr(sizeof(embedding::InferShape));
+    const auto read = embedding::parse_queries(model_->shape(), text).value();
+    std::vector<EmbeddingBags> bags;
+    for (const auto& of : read.tables) bags.push_back({of.ids, of.offsets});
+    return std::string(base::bytes_of(embedding::InferShape{count, 0})) +
+           embedding::words_of(read.dense, bags);
+  }
+  /// Asks for the ranks of so many queries of each client, as words and before the scheduler has a
+  /// turn; returns how often the networks ran for them.
+  [[nodiscard]] std::uint64_t batches_of(const std::vector<SchedulerClient*>& clients,
+                                         std::uint32_t count) {
+    const std::uint64_t before = model_->batches();
+    for (std::uint32_t i = 0; i < clients.size(); ++i) post(*clients[i], words(count, i * 31));
+    std::vector<Response> responses;
+    for (SchedulerClient* const client : clients) responses.push_back(node_.wait(*client));
+    const std::uint64_t batches = model_->batches() - before;
+    for (std::uint32_t i = 0; i < clients.size(); ++i) {
+      expect_ranks_of(responses[i], queries(count, i * 31));
+    }
+    return batches;
+  }
   void expect_ranks_of(const Response& response, const std::string& payload) {
     ASSERT_EQ(response.code(), Code::invalid) << response.payload;
     const auto wanted =
@@ -135,6 +165,17 @@ class RankingOffloads : public EmbeddingOffloads {
     std::memcpy(found.data(), response.payload.data(), found.size() * sizeof(float));
     ASSERT_EQ(found.size(), wanted.size());
     for (std::size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], wanted[i], 1e-5) << i;
+  }
+  /// The batch that a request of so many queries joins, when its rows are reduced.
+  [[nodiscard]] std::shared_ptr<DenseBatch> joined(DenseBatches& batches, std::uint32_t count,
+                                                   std::uint64_t now_ns) {
+    auto inference = std::make_shared<embedding::Inference>(model_);
+    EXPECT_TRUE(inference->read(
+        {0, 1}, std::string_view(queries(count, 0)).substr(sizeof(embedding::InferShape))));
+    EXPECT_TRUE(inference->open(node_.catalog()));
+    while (inference->step().value()) {
+    }
+    return batches.join(inference, now_ns);
   }
   void post(SchedulerClient& client, const std::string& payload) {
     client->post(message_of(request_of(OffloadId::model_infer, model_->id(), 1), "", payload));
@@ -161,6 +202,53 @@ TEST_F(RankingOffloads, RequestsOfABatchHaveTheirOwnRanks) {
       expect_ranks_of(node_.wait(*clients[i]), payloads[i]);
     }
   }
+}
+
+// As 100 us are longer than the turns that they take, unless the machine is elsewhere meanwhile.
+TEST_F(RankingOffloads, RequestsThatComeTogetherAreRankedTogether) {
+  std::vector<SchedulerClient*> clients;
+  for (int i = 0; i < 3; ++i) clients.push_back(&node_.connect(kLongRequests));
+  bool together = false;
+  for (int attempt = 0; attempt < 1000 && !together; ++attempt) {
+    together = batches_of(clients, 20) == 1;
+    ASSERT_FALSE(HasFailure());
+  }
+  EXPECT_TRUE(together);
+}
+
+// The fourth request fills the batch, and the fifth finds no room in it.
+TEST_F(RankingOffloads, ABatchIsFullWithSixtyFourQueries) {
+  std::vector<SchedulerClient*> clients;
+  for (int i = 0; i < 5; ++i) clients.push_back(&node_.connect(kLongRequests));
+  bool two = false;
+  for (int attempt = 0; attempt < 1000 && !two; ++attempt) {
+    const std::uint64_t batches = batches_of(clients, 16);
+    ASSERT_GE(batches, 2u);
+    ASSERT_FALSE(HasFailure());
+    two = batches == 2;
+  }
+  EXPECT_TRUE(two);
+}
+
+// A batch waits for others for 100 us, unless it is full.
+TEST_F(RankingOffloads, ABatchThatIsNotFullWaits) {
+  SchedulerClient& client = node_.connect(kLongRequests);
+  for (int attempt = 0; attempt < 20; ++attempt) {
+    const std::uint64_t begun = base::monotonic_ns();
+    post(client, words(63, 0));
+    const Response response = node_.wait(client);
+    EXPECT_GE(base::monotonic_ns() - begun, 100'000u);
+    expect_ranks_of(response, queries(63, 0));
+  }
+  DenseBatches batches;
+  auto first = joined(batches, 63, 5000);
+  EXPECT_FALSE(first->is_ready(5000));
+  EXPECT_FALSE(first->is_ready(104'999));
+  EXPECT_TRUE(first->is_ready(105'000));
+  EXPECT_EQ(first->due_ns(), 105'000u);
+  EXPECT_EQ(joined(batches, 1, 6000), first);
+  EXPECT_TRUE(first->is_ready(6000));
+  EXPECT_EQ(first->due_ns(), 105'000u) << "that of the first request";
 }
 
 // Whichever of them it is whose helper was to rank the batch.
@@ -234,22 +322,13 @@ TEST_F(RankingOffloads, MemoryOfReducedRowsIsSharedAmongClients) {
 // Requests that ended keep neither their model, nor queries that other batches would rank.
 TEST_F(RankingOffloads, ABatchWhoseRequestsAllWentIsForgotten) {
   DenseBatches batches;
-  const auto joined = [&](std::uint32_t count) {
-    auto inference = std::make_shared<embedding::Inference>(model_);
-    EXPECT_TRUE(inference->read(
-        {0, 1}, std::string_view(queries(count, 0)).substr(sizeof(embedding::InferShape))));
-    EXPECT_TRUE(inference->open(node_.catalog()));
-    while (inference->step().value()) {
-    }
-    return batches.join(inference, 0);
-  };
-  auto first = joined(DenseBatch::kQueries);
+  auto first = joined(batches, DenseBatch::kQueries, 0);
   const std::weak_ptr<DenseBatch> left = first;
-  EXPECT_EQ(joined(1), first);
+  EXPECT_EQ(joined(batches, 1, 0), first);
   batches.maintain(node_.services());
   ASSERT_FALSE(left.expired()) << "a request waits for it";
   first.reset();
-  auto second = joined(1);
+  auto second = joined(batches, 1, 0);
   EXPECT_TRUE(left.expired());
   EXPECT_FALSE(second->is_full());
   const auto holders = model_.use_count();

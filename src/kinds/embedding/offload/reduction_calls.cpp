@@ -17,6 +17,7 @@
 #include "engine/principal.hpp"
 #include "engine/typed_call.hpp"
 #include "kinds/embedding/offload/message_words.hpp"
+#include "kinds/embedding/planted_embedding_bugs.hpp"
 #include "kinds/embedding/reducer.hpp"
 #include "kinds/embedding/small_reduction.hpp"
 #include "kinds/embedding/tables_reducer.hpp"
@@ -91,16 +92,6 @@ embedding::ReductionWork work_of(const embedding_calls::Reduce& asked, OwnWords&
   return work;
 }
 
-Next begin_small(Call& call, const embedding::ReductionWork& work,
-                 std::shared_ptr<EmbeddingTable> table) {
-  SmallReduceState& state = call.new_state<SmallReduceState>();
-  state.table = std::move(table);
-  if (const auto begun = state.reduction.begin(*state.table, work.bags.ids); !begun) {
-    return fail_in_words(call, embedding::error_of(begun.error()));
-  }
-  return call.again();
-}
-
 Next finish_small(Call& call, const embedding_calls::Reduce& asked) {
   SmallReduceState& state = call.state<SmallReduceState>();
   OwnWords own;
@@ -113,6 +104,17 @@ Next finish_small(Call& call, const embedding_calls::Reduce& asked) {
   state.table->count(state.reduction.fold(*state.table, work, results));
   return answer(call, embedding_calls::Reduced{
                           {reinterpret_cast<const char*>(results.data()), results.size_bytes()}});
+}
+
+Next begin_small(Call& call, const embedding_calls::Reduce& asked,
+                 const embedding::ReductionWork& work, std::shared_ptr<EmbeddingTable> table) {
+  SmallReduceState& state = call.new_state<SmallReduceState>();
+  state.table = std::move(table);
+  if (const auto begun = state.reduction.begin(*state.table, work.bags.ids); !begun) {
+    return fail_in_words(call, embedding::error_of(begun.error()));
+  }
+  if (base::planted(embedding::Bug::summed_when_taken)) return finish_small(call, asked);
+  return call.again();
 }
 
 Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
@@ -135,7 +137,7 @@ Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
     return call.fail({Code::invalid_argument, 0, 0}, *fault);
   }
   if (embedding::SmallReduction::fits(*table, work)) {
-    return begin_small(call, work, std::move(table));
+    return begin_small(call, asked, work, std::move(table));
   }
   ReduceState& state = call.new_state<ReduceState>();
   state.run = std::make_unique<ReductionRun>();
@@ -147,6 +149,7 @@ Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
   run.reducer.emplace(*run.table, work, run.results);
   if (const auto begun = run.reducer->begin(); !begun)
     return fail_in_words(call, embedding::error_of(begun.error()));
+  if (base::planted(embedding::Bug::summed_when_taken)) static_cast<void>(run.reducer->step());
   return call.again();
 }
 
@@ -250,6 +253,7 @@ Next begin_tables(Call& call, const embedding_calls::ReduceTables& asked) {
   }
   run->reducer.emplace(run->works);
   if (const auto begun = run->reducer->begin(); !begun) return fail_in_words(call, begun.error());
+  if (base::planted(embedding::Bug::summed_when_taken)) static_cast<void>(run->reducer->step());
   call.new_state<TablesState>().run = std::move(run);
   return call.again();
 }

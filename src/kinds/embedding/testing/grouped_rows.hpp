@@ -76,9 +76,10 @@ inline OwnWork grouped_work(Reduction reduction, const OwnGroups& groups, std::u
   return work;
 }
 
-/// Whether results with sums of groups are those of rows alone within the stated error: of a sum of
-/// n rows n / 2^23 of the sum of their magnitudes; of a mean that over n, of an inner product that
-/// of each column times the vector's value, and as much again for its own additions.
+/// Whether results with sums of groups are those of rows alone within the error that
+/// docs/embedding.md states: of a sum of n rows n / 2^23 of the sum of their magnitudes, of a mean
+/// that over n; of an inner product (n + dimension) / 2^23 of the sum of the magnitudes of all
+/// values, each times that of the vector's value.
 inline bool agree_within_error(EmbeddingType type, std::uint32_t dimension,
                                std::span<const std::byte> rows, const OwnWork& work,
                                std::span<const float> found) {
@@ -105,12 +106,13 @@ inline bool agree_within_error(EmbeddingType type, std::uint32_t dimension,
       for (std::uint32_t c = 0; c < dimension; ++c) {
         all += magnitude[c] * std::abs(double{work.vector[c]});
       }
-      magnitude.assign(1, all * 2 + all * dimension / std::max(n, 1.0));
+      magnitude.assign(1, all);
     }
+    const double steps = work.reduction == Reduction::inner_product ? n + dimension : n;
     for (std::uint32_t c = 0; c < width; ++c) {
       const std::size_t at = bag * width + c;
       if (std::isnan(found[at]) && std::isnan(wanted[at])) continue;
-      if (!(std::abs(double{found[at]} - wanted[at]) <= (n + 1) * 0x1p-23 * magnitude[c])) {
+      if (!(std::abs(double{found[at]} - wanted[at]) <= steps * 0x1p-23 * magnitude[c])) {
         return false;
       }
     }

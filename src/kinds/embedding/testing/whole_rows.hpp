@@ -140,6 +140,43 @@ inline bool rows_are_seen_once_they_are_durable() {
   return good && table->rows() == 2 && value_of(1) == 2 && table->shows(table->recorded());
 }
 
+/// Whether readers see appends and replacements that become durable together in the order of their
+/// records. Each round replaces row 0, appends a row, replaces rows of another page, which takes
+/// long, and row 0 again.
+inline bool changes_are_seen_in_order(int rounds) {
+  constexpr int kReplacements = 1000;
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  EmbeddingStore store;
+  const auto table = store.create({256});
+  const std::uint64_t first = std::uint64_t{table->divider().rows()} + 1;
+  EXPECT_TRUE(table->append(std::vector<std::byte>(first * table->row_bytes())));
+  table->record_to(&sink);
+  std::atomic<bool> over{false};
+  std::thread writer([&] {
+    for (int round = 0; round < rounds; ++round) {
+      const auto odd = row_of(*table, static_cast<float>(2 * round + 1));
+      const auto even = row_of(*table, static_cast<float>(2 * round + 2));
+      bool good = table->replace(0, odd) && table->append(odd) && table->replace(0, even);
+      for (int i = 0; i < kReplacements; ++i) good = table->replace(first - 1, odd) && good;
+      EXPECT_TRUE(good);
+      sink.make_durable();
+    }
+    over = true;
+  });
+  const OwnWork work{{0}, {0}, {}, {}, Reduction::sum};
+  bool ordered = true;
+  do {
+    const auto appended = static_cast<std::int64_t>(table->rows() - first);
+    const auto value = static_cast<std::int64_t>(
+        reduced(*table, work, gather_kit(base::Isa::scalar)).value().front());
+    const auto appended_since = static_cast<std::int64_t>(table->rows() - first);
+    ordered &= value >= 2 * appended - 1 && appended_since >= value / 2;
+  } while (!over);
+  writer.join();
+  table->record_to(nullptr);
+  return ordered && table->rows() == first + static_cast<std::uint64_t>(rounds);
+}
+
 /// Whether a table that is renamed while an append or a replacement waits for its turn is not
 /// written by the name that it had.
 inline bool nothing_is_written_by_an_old_name() {
