@@ -3,10 +3,13 @@
 // what it refuses it refuses in words.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -15,6 +18,7 @@
 #include "base/temporary_folder.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
+#include "espalier/region.hpp"
 #include "espalier/sequencer.hpp"
 #include "log/mapped_folder.hpp"
 #include "node/node.hpp"
@@ -186,6 +190,46 @@ TEST_F(NodeWithData, ALogOnPersistentMemoryIsThereAgain) {
   config_.data.persistent_memory = false;  // the files are the same
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_EQ(*connect().open_map("default")->add("lives", 0), 3u);
+}
+
+TEST_F(NodeWithData, RegionsOnPersistentMemoryKeepTheirBytes) {
+  config_.data.persistent_regions = true;
+  EXPECT_NE(refusal().find("set data.persistent_memory"), std::string::npos) << mistake_;
+  const base::TemporaryFolder memory("/dev/shm");
+  ASSERT_TRUE(log::MappedFolder::at(memory.string())) << "/dev/shm is no tmpfs";
+  config_.data.dir = (memory / "data").string();
+  config_.data.persistent_memory = true;
+  config_.data.persistent_regions = false;
+  ASSERT_NO_FATAL_FAILURE(start());
+  ASSERT_TRUE(connect().create_region("volatile", 64));
+  config_.data.persistent_regions = true;
+  std::array<std::byte, 5> bytes{};
+  const auto text = std::as_bytes(std::span("bytes", 5));
+  for (int life = 0; life < 3; ++life) {
+    node_.reset();
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect();
+    auto region = life == 0 ? store.create_region("kept", 10'000) : store.open_region("kept");
+    ASSERT_TRUE(region);
+    EXPECT_EQ(*region->fetch_add(16, 1), static_cast<std::uint64_t>(life));
+    ASSERT_TRUE(region->read(8999, bytes));
+    EXPECT_EQ(std::ranges::equal(bytes, text), life != 0);
+    ASSERT_TRUE(region->write(8999, text));
+    auto other = store.open_region("volatile");
+    EXPECT_EQ(*other->fetch_add(0, 1), 0u);
+    ASSERT_TRUE(store.create_region("dropped", 100));
+    ASSERT_TRUE(store.drop_region("dropped"));
+  }
+  node_.reset();
+  ASSERT_NO_FATAL_FAILURE(start());
+  const std::filesystem::directory_iterator files(memory / "data" / "regions");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "those of dropped ones are gone";
+  config_.data.persistent_regions = false;
+  node_.reset();
+  EXPECT_NE(refusal().find("start it with data.persistent_regions"), std::string::npos) << mistake_;
+  config_.data.persistent_regions = true;
+  std::filesystem::remove_all(memory / "data" / "regions");
+  EXPECT_NE(refusal().find("cannot be applied"), std::string::npos) << mistake_;
 }
 
 TEST_F(NodeWithData, AFolderIsOneNodes) {

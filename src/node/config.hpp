@@ -97,7 +97,8 @@ struct Config {
     Durability durability = Durability::sync;  ///< async or sync
     std::uint32_t async_ms = 1000;  ///< of async: so old may become what is not on the disk
     OnLogError on_log_error = OnLogError::serve;
-    bool persistent_memory = false;  ///< the folder lies there: log::MappedFolder
+    bool persistent_memory = false;   ///< the folder lies there: log::MappedFolder
+    bool persistent_regions = false;  ///< regions lie in it, too, and keep their bytes
     friend bool operator==(const Data&, const Data&) = default;
   };
   /// No setting: which member of a chain it is (docs/chains.md), and where that is kept.

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <new>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -18,12 +19,15 @@
 #include "catalog/catalog.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "kinds/region/region_files.hpp"
+#include "kinds/region/region_object.hpp"
 #include "log/checkpoint_format.hpp"
 #include "log/format.hpp"
 #include "log/mapped_folder.hpp"
 #include "log/store_file.hpp"
 #include "node/data_check.hpp"
 #include "node/data_reader.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::node {
 namespace {
@@ -107,6 +111,9 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   if (auto opened = open_log_folder(terms.data.persistent_memory); !opened) {
     return cannot_use(path, opened.error());
   }
+  if (auto opened = open_regions(terms, services); !opened) {
+    return cannot_use(path, opened.error());
+  }
   const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
   if (!store) return cannot_use(path, log::message(store.error()));
   store_ = *store;
@@ -114,6 +121,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   if (auto recovered = recover(terms, services); !recovered) {
     return cannot_use(path, recovered.error());
   }
+  if (auto checked = check_regions(services); !checked) return cannot_use(path, checked.error());
   const auto& accepts_from = terms.data.accept_loss_from;
   if (accepts_from && !(recovered().cut && recovered().cut->accepted)) {
     return cannot_use(path, no_loss_from(*accepts_from));
@@ -183,6 +191,7 @@ std::expected<void, std::string> DataFolder::open_log_folder(bool persistent_mem
   }
   auto mapped = log::MappedFolder::at(path);
   if (mapped) {
+    is_model_ = (*mapped)->is_model();
     log_folder_ = std::move(*mapped);
     return {};
   }
@@ -190,6 +199,38 @@ std::expected<void, std::string> DataFolder::open_log_folder(bool persistent_mem
   return std::unexpected(
       "it lies neither on persistent memory (a file system with DAX) nor on a tmpfs: start it "
       "without data.persistent_memory");
+}
+
+std::expected<void, std::string> DataFolder::open_regions(const Terms& terms,
+                                                          offload::Services& services) {
+  if (!terms.data.persistent_regions) return {};
+  if (!terms.data.persistent_memory) {
+    return std::unexpected(
+        "data.persistent_regions is for a folder on persistent memory: set data.persistent_memory, "
+        "too");
+  }
+  auto& files = services.store.parts.of<region::RegionFiles>();
+  const auto opened = files.open(path_ + "/regions", is_model_);
+  if (!opened) return std::unexpected(message(opened.error()));
+  if (const auto synced = folder_.sync(); !synced) return std::unexpected(message(synced.error()));
+  return {};
+}
+
+std::expected<void, std::string> DataFolder::check_regions(offload::Services& services) {
+  std::set<std::uint32_t> persistent;
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    const auto* const region = dynamic_cast<const region::RegionObject*>(entry->object.get());
+    if (region == nullptr || !region->is_persistent()) continue;
+    if (region->is_only_looked_at()) {
+      return std::unexpected(fmt::format(
+          "its region '{}' keeps its bytes: start it with data.persistent_regions", entry->name));
+    }
+    persistent.insert(entry->id);
+  }
+  auto& files = services.store.parts.of<region::RegionFiles>();
+  if (!files.is_open()) return {};
+  const auto kept = files.keep_only(persistent);
+  return kept ? std::expected<void, std::string>() : std::unexpected(message(kept.error()));
 }
 
 std::expected<void, std::string> DataFolder::recover(const Terms& terms,

@@ -90,6 +90,10 @@ class DataFolder {
   std::expected<void, std::string> begin(const Terms& terms, offload::Services& services);
   std::expected<void, std::string> make_folders();
   std::expected<void, std::string> open_log_folder(bool persistent_memory);
+  /// Has regions that keep their bytes lie in the folder, if they are to.
+  std::expected<void, std::string> open_regions(const Terms& terms, offload::Services& services);
+  /// All of these that were recovered must be there; files of others go.
+  static std::expected<void, std::string> check_regions(offload::Services& services);
   /// Has objects go on safely where a loss was accepted.
   std::expected<void, std::string> go_on_after_loss(offload::Services& services,
                                                     std::span<const offload::Kind> own_kinds);
@@ -102,6 +106,7 @@ class DataFolder {
   const std::string path_;
   log::PosixFolder folder_;
   std::unique_ptr<log::LogFolder> log_folder_;
+  bool is_model_ = false;  // of persistent memory, which a tmpfs is
   std::unique_ptr<log::FolderLock> lock_;
   std::unique_ptr<log::Log> log_;
   std::unique_ptr<catalog::UnflushedAge> age_;  // of what the log has not written

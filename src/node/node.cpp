@@ -150,6 +150,11 @@ Result<void> Node::follow_chain() {
         "a member of a chain answers once all members have a record: start it without "
         "data.durability async");
   }
+  if (config_.data.persistent_regions) {
+    return refuse_data(
+        "what is written to regions goes to no other member of a chain: start it without "
+        "data.persistent_regions");
+  }
   if (config_.node.one_sided) {
     return refuse_data(
         "the memory of a member of a chain cannot be read by clients themselves yet: "

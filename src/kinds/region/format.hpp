@@ -59,6 +59,23 @@ static_assert(offsetof(RegionGrant, key) == 16 && offsetof(RegionGrant, flags) =
 static_assert(std::has_unique_object_representations_v<RegionGrant>);
 inline constexpr std::uint32_t kGrantsAtomics = 1;
 
+/// What the record that it was made says of a region that keeps its bytes. Of another it says 8
+/// bytes: how many there are.
+///
+///   0       8      12         16
+///   +-------+------+----------+
+///   | bytes | kind | reserved |
+///   +-------+------+----------+
+struct PersistentForm {
+  static constexpr std::uint32_t kPersistent = 1;
+
+  std::uint64_t bytes;
+  std::uint32_t kind;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(PersistentForm) == 16 && offsetof(PersistentForm, kind) == 8);
+static_assert(std::has_unique_object_representations_v<PersistentForm>);
+
 /// What keeps an access from being made, as the detail of invalid_argument.
 enum class RegionFault : std::uint32_t {
   beyond = 1,      // not all of it is within the region

@@ -17,7 +17,10 @@
 // 2. Words of 8 bytes at multiples of 8 are not torn, and all atomics on them are of one unit: the
 //    processor's.
 //
-// The bytes make no records: of a store that is made again they are zeros.
+// The bytes make no records: of a store that is made again they are zeros, unless the region keeps
+// them, in a file on persistent memory (region_files.hpp). Such a region is written past the
+// processor's cache, and over a fabric as one that is registered as persistent is
+// (fabric/placement.hpp); so no session has atomics on it, nor maps it: these ask the node.
 //
 // Thread: any.
 #pragma once
@@ -37,6 +40,7 @@
 #include "fabric/region_table.hpp"
 #include "kinds/region/access_gate.hpp"
 #include "kinds/region/format.hpp"
+#include "kinds/region/region_files.hpp"
 #include "memory/region.hpp"
 #include "memory/shared_memory.hpp"
 
@@ -47,6 +51,13 @@ struct CreatedObject;
 namespace espalier::region {
 
 class RegionKey;
+
+/// What the bytes of a region are when it is made.
+struct RegionSource {
+  bool is_persistent = false;
+  RegionFiles* files = nullptr;  // where persistent ones lie; not open: it is only looked at
+  bool is_there = false;         // it was made before
+};
 
 class RegionObject final : public catalog::Object,
                            public std::enable_shared_from_this<RegionObject> {
@@ -59,14 +70,19 @@ class RegionObject final : public catalog::Object,
   /// `limited`: the store whose limit is for it too; it outlives this.
   /// Errors: out_of_memory (the limit, or there are kMost), system. Requires: `bytes` is not 0.
   static Result<std::shared_ptr<RegionObject>> make(memory::Region& limited, std::uint32_t id,
-                                                    std::string name, std::uint64_t bytes);
+                                                    std::string name, std::uint64_t bytes,
+                                                    const RegionSource& source = {});
   ~RegionObject() override;
   /// Those that there are.
   [[nodiscard]] static std::uint32_t live();
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::uint64_t bytes() const { return memory_.bytes(); }
+  [[nodiscard]] std::uint64_t bytes() const { return memory_ ? memory_.bytes() : file_.bytes(); }
+  /// Whether it keeps its bytes: where it is only looked at, in a store that does.
+  [[nodiscard]] bool is_persistent() const { return source_.is_persistent; }
+  /// Of a persistent one: whether it is only looked at, and of zeros.
+  [[nodiscard]] bool is_only_looked_at() const { return is_persistent() && !file_; }
 
   // Of all these, errors: invalid_argument (detail: a RegionFault); not_found (it was dropped).
   // Cost: a few atomic steps, and the bytes.
@@ -79,7 +95,8 @@ class RegionObject final : public catalog::Object,
   Result<std::uint64_t> compare_swap(std::uint64_t offset, std::uint64_t compare,
                                      std::uint64_t swap);
 
-  /// A key for sessions of a domain. `place`: goes once the key is revoked. Cost: a registration,
+  /// A key for sessions of a domain; of a persistent region for peers that do not map it, and
+  /// without atomics. `place`: goes once the key is revoked. Cost: a registration,
   /// and a descriptor. Errors: not_found (it was dropped); those of RegionTable::offer.
   Result<RegionKey> offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
                           fabric::Domain domain, std::shared_ptr<const void> place = {});
@@ -97,14 +114,23 @@ class RegionObject final : public catalog::Object,
  private:
   friend class RegionKey;
   RegionObject(memory::Region& limited, std::uint32_t id, std::string name,
-               memory::SharedMemory memory);
+               memory::SharedMemory memory, FileMemory file, const RegionSource& source);
   void revoke(std::uint64_t number);
   [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::uint64_t offset) const;
+  /// A word that was changed or seen is durable, where the region keeps its bytes.
+  void keep_word(std::uint64_t offset) const;
+  [[nodiscard]] fabric::Placement placement() const;
 
   memory::Region& limited_;
   const std::uint32_t id_;
   const std::string name_;
-  const memory::SharedMemory memory_;
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const {
+    return memory_ ? memory_.at(offset) : file_.at(offset);
+  }
+
+  const memory::SharedMemory memory_;  // or
+  const FileMemory file_;              // persistent memory
+  const RegionSource source_;
   mutable AccessGate gate_;
 
   mutable std::mutex mutex_;  // guards all below; taken before that of a RegionTable
@@ -146,11 +172,12 @@ class RegionKey {
 /// The bytes that a region of so many takes of its store's limit.
 [[nodiscard]] std::uint64_t charged_for(std::uint64_t bytes);
 
-/// Makes a region with a name. Errors: those of Catalog::create and of RegionObject::make;
-/// invalid_argument (no bytes). Requires: the catalogue of a store.
+/// Makes a region with a name; one that keeps its bytes where the store has files for these. Errors:
+/// those of Catalog::create and of RegionObject::make; invalid_argument (no bytes). Requires: the
+/// catalogue of a store.
 Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,
                                                     std::string_view name, std::uint64_t bytes);
-/// Makes a region again that a record tells of, of zeros; null: there is nothing to make
+/// Makes a region again that a record tells of, of zeros or of what it has kept; null: there is nothing to make
 /// (Catalog::restore). Errors: corrupt (detail: a catalog::RedoFault), and as above.
 Result<std::shared_ptr<RegionObject>> restore_region(catalog::Catalog& catalog,
                                                      const catalog::CreatedObject& created);

@@ -92,8 +92,8 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   const auto other = node_.catalog().find<region::RegionObject>(create("s", 24));
   ASSERT_TRUE(object && other);
   const PrincipalRef account = node_.services().principals.of("one");
-  RegionHost first(*table, 1, true, account);
-  RegionHost second(*table, 2, true, account);
+  RegionHost first(*table, 1, true, false, account);
+  RegionHost second(*table, 2, true, false, account);
   auto& keys = account->parts.of<RegionShare>().keys;
   keys = RegionHost::kPrincipalMax - 1;
   EXPECT_TRUE(first.open(*object, false));
@@ -101,7 +101,7 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   const auto refused = second.open(*other, false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(base::places_of(refused.error()), base::Places::principal_region_keys);
-  RegionHost of_others(*table, 3, true, node_.services().principals.of("two"));
+  RegionHost of_others(*table, 3, true, false, node_.services().principals.of("two"));
   EXPECT_TRUE(of_others.open(*other, false));
   EXPECT_EQ(call(OffloadId::object_drop, 0, "r", {}, kRegion).header.code, 0);
   EXPECT_TRUE(second.open(*other, false));
