@@ -4,7 +4,8 @@
 //
 // Two sums over all operations, neither of which depends on the order in which answers come:
 //   exact  every byte of every key and value that was read, the number of items, and the outcome;
-//   shape  outcome, length of values, and as many items of a scan as no concurrent insert changes.
+//   shape  outcome, length of values if updates keep it, and as many items of a scan as no
+//          concurrent insert changes.
 // Requests of one window may run concurrently when many are in flight, and then a read may see the
 // value before or after an update of the same window; so with writes in flight only `shape` is the
 // same for all targets. The requests are made so that it is: see request_list.hpp.
@@ -32,12 +33,13 @@ inline constexpr std::uint64_t kReadModifyWriteTag = std::uint64_t{1} << 63;
 class alignas(64) Answers {
  public:
   /// `certain_items`: a scan always returns at least so many, however it meets the inserts.
-  explicit Answers(std::uint64_t certain_items = ~std::uint64_t{0})
-      : certain_items_(certain_items) {}
+  /// `fixed_values`: an update keeps the length of a value.
+  explicit Answers(std::uint64_t certain_items = ~std::uint64_t{0}, bool fixed_values = true)
+      : certain_items_(certain_items), fixed_values_(fixed_values) {}
 
   void value(std::uint64_t tag, std::string_view value) {
     exact_ += weight(tag) * bytes_hash(value);
-    shape_ += weight(tag) * (value.size() + 8);
+    shape_ += weight(tag) * ((fixed_values_ ? value.size() : 0) + 8);
   }
   void missing(std::uint64_t tag) { add_both(tag, 1); }
   void written(std::uint64_t tag, bool applied) { add_both(tag, applied ? 2 : 3); }
@@ -80,6 +82,7 @@ class alignas(64) Answers {
   std::uint64_t exact_ = 0;
   std::uint64_t shape_ = 0;
   std::uint64_t certain_items_;
+  bool fixed_values_;
   std::uint64_t scanned_items_ = 0;
   std::uint64_t errors_ = 0;
   std::string first_error_;

@@ -72,6 +72,12 @@ TEST(Answers, ExactSeesValuesAndShapeSeesOutcomes) {
   EXPECT_EQ(one.shape(), two.shape());
   EXPECT_NE(one.shape(), longer.shape());
   EXPECT_NE(one.shape(), none.shape());
+  Answers drawn(3, false);
+  Answers drawn_longer(3, false);
+  drawn.value(1, "one");
+  drawn_longer.value(1, "three");
+  EXPECT_EQ(drawn.shape(), drawn_longer.shape());
+  EXPECT_NE(drawn.exact(), drawn_longer.exact());
   EXPECT_NE(of([](Answers& to) { to.written(1, true); }).shape(),
             of([](Answers& to) { to.written(1, false); }).shape());
 

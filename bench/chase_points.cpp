@@ -20,6 +20,7 @@
 #include "bench/memory_probe.hpp"
 #include "bench/noop_client.hpp"
 #include "bench/own_node.hpp"
+#include "bench/point_run.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
 #include "engine/call.hpp"
@@ -210,17 +211,15 @@ std::vector<MeasuredPoint> chase_points(const RingsOptions& options) {
   const auto list = std::make_shared<LateList>(options.list_nodes, options.seed);
   std::vector<MeasuredPoint> points;
   const auto add = [&](const ChasePlan& plan) {
-    MeasuredPoint point;
-    point.workload = plan.links_per_request == 1 ? "hop-by-hop" : "offload";
-    point.parameters["list_nodes"] = options.list_nodes;
-    point.parameters["in_flight"] = plan.in_flight;
-    point.parameters["round_trips_per_op"] = kLinks / plan.links_per_request;
-    point.parameters["connections"] = plan.connections;
-    point.parameters["news_by"] = plan.polls ? "polling" : "doorbells";
-    point.threads = 2;
-    point.answers = "the ends of the same chases";
-    point.measure = [list, plan] { return measure_chase(list->get(), plan); };
-    points.push_back(std::move(point));
+    points.push_back({.workload = plan.links_per_request == 1 ? "hop-by-hop" : "offload",
+                      .parameters = {{"list_nodes", options.list_nodes},
+                                     {"in_flight", plan.in_flight},
+                                     {"round_trips_per_op", kLinks / plan.links_per_request},
+                                     {"connections", plan.connections},
+                                     {"news_by", plan.polls ? "polling" : "doorbells"}},
+                      .threads = 2,
+                      .answers = "the ends of the same chases",
+                      .measure = [list, plan] { return measure_chase(list->get(), plan); }});
   };
   for (const std::uint32_t in_flight : options.in_flight) {
     for (const std::uint32_t links : {kLinks, std::uint32_t{1}}) {

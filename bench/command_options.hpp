@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options as all benchmarks take them: names, lists with commas, and what benchmarks share.
+// Options that take names and lists with commas, and how a run is chosen.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,13 +10,9 @@
 #include <vector>
 
 #include "bench/output.hpp"
-#include "cmdline/number_option.hpp"
 #include "cmdline/parse.hpp"
 
 namespace espalier::bench {
-
-using cmdline::add_number;
-using cmdline::add_numbers;
 
 [[nodiscard]] inline CLI::ValidationError not_one_of(const std::string& flag,
                                                      const std::string& text,
@@ -62,22 +58,6 @@ CLI::Option* add_choices(CLI::App& command, const std::string& flag, std::vector
 template <class To>
 void add_list(CLI::App& command, const char* flag, std::vector<To>& to, const std::string& help) {
   command.add_option(flag, to, help)->delimiter(',')->allow_extra_args(false);
-}
-
-// What all of them share.
-template <class Options>
-void add_output_options(CLI::App& command, Options& options) {
-  add_number(command, "--probe-rounds", options.probe_rounds,
-             "of the ping-pong between cores before and after; 0: none");
-  command.add_flag("--json", options.json, "JSON lines instead of a table");
-}
-
-// What benchmarks of points share (bench/point_run.hpp).
-template <class Options>
-void add_point_options(CLI::App& command, Options& options) {
-  add_number(command, "--seed", options.seed, "same seed, same work");
-  add_number(command, "--repeat,--repeats", options.repeats, "rounds; medians are printed last");
-  add_output_options(command, options);
 }
 
 [[nodiscard]] inline cmdline::Messages messages(const Output& output) {

@@ -117,6 +117,7 @@ TEST(BenchCommands, RingsRun) {
   EXPECT_EQ(outcome.exit_code, 0);
   EXPECT_EQ(parse_lines(outcome.out).back().at("result_hashes_equal"), true);
   EXPECT_EQ(run_command("rings --experiment bell").exit_code, 2);
+  EXPECT_EQ(run_command("tree --experiment everything").exit_code, 2);
 }
 
 TEST(BenchCommands, RpcRunsWhatItIsAsked) {
@@ -206,7 +207,7 @@ TEST(BenchCommands, LatencyRunsWhatItIsAsked) {
 TEST(BenchCommands, WrongNamesAreRefusedWithTheRightOnes) {
   for (const char* arguments :
        {"ycsb --target absl,memcached", "ycsb --workload z", "ycsb --distribution normal",
-        "ycsb --versions maybe", "ycsb --key-set letters", "tree --experiment everything"}) {
+        "ycsb --versions maybe", "ycsb --key-set letters", "tree --target everything"}) {
     const CommandOutcome outcome = run_command(arguments);
     EXPECT_EQ(outcome.exit_code, -1) << arguments;
     EXPECT_NE(outcome.err.find("is not one of"), std::string::npos) << outcome.err;

@@ -13,6 +13,7 @@
 #include "bench/map_session.hpp"
 #include "bench/node_process.hpp"
 #include "bench/own_node.hpp"
+#include "bench/point_run.hpp"
 #include "bench/resident.hpp"
 #include "bench/run_rings.hpp"
 #include "channel/rings/ring_connection.hpp"
@@ -24,7 +25,7 @@ constexpr std::uint32_t kAtOnceMax = 5000;  // a client takes a descriptor here 
 constexpr std::uint64_t kSpareDescriptors = 64;
 constexpr double kLookSeconds = 0.001;
 constexpr double kRestSeconds = 0.5;  // for memory to go back to the system after that
-constexpr int kLooksMax = 10'000;  // for the node to notice that its clients went
+constexpr int kLooksMax = 10'000;     // for the node to notice that its clients went
 
 /// What the process of a node holds.
 struct Holds {
@@ -100,13 +101,10 @@ PointSample open_and_close(std::uint64_t opened, std::uint64_t at_once) {
 }
 
 MeasuredPoint open_close_point(std::uint64_t opened, std::uint64_t at_once) {
-  MeasuredPoint point;
-  point.workload = "open-close";
-  point.parameters["opened"] = opened;
-  point.parameters["at_once"] = at_once;
-  point.answers = fmt::format("{} connections", opened);
-  point.measure = [opened, at_once] { return open_and_close(opened, at_once); };
-  return point;
+  return {.workload = "open-close",
+          .parameters = {{"opened", opened}, {"at_once", at_once}},
+          .answers = fmt::format("{} connections", opened),
+          .measure = [=] { return open_and_close(opened, at_once); }};
 }
 
 }  // namespace

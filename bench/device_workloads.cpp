@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/device_workloads.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <utility>
+#include <memory>
+#include <optional>
+#include <string_view>
 
 #include "base/cpu.hpp"
+#include "bench/runner.hpp"
+#include "bench/ycsb_options.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -38,14 +40,6 @@ Distribution distribution_of(Workload workload, Distribution wanted) {
   return latest ? Distribution::latest : wanted;
 }
 
-std::string workload_label(const YcsbOptions& options) {
-  std::string label = fmt::format("{} {}", name(options.workload), name(*options.distribution));
-  if (options.workload == Workload::cloud) {
-    label += fmt::format(" {:.0f} % scans", 100 * options.shares.scans);
-  }
-  return label;
-}
-
 bool is_crowded(const YcsbOptions& options, TargetKind kind) {
   const std::uint32_t workers = kind == TargetKind::device ? 2 : 1;
   return options.threads + workers > base::usable_cores().size();
@@ -56,34 +50,112 @@ double per_op(std::uint64_t count, const RunResult& result) {
          static_cast<double>(std::max<std::uint64_t>(1, result.all_ops));
 }
 
-std::vector<Table::Column> columns() {
-  return {{"place", -9}, {"workload", -26}, {"cache", 10}, {"k ops/s", 10},     {"p50 ns", 9},
-          {"p99 ns", 9}, {"host B/op", 10}, {"hits", 8},   {"forwarded/op", 12}};
+Json workload_line(std::string_view experiment, const YcsbOptions& options, const Runner& runner,
+                   const RunResult& result) {
+  Json line{{"experiment", experiment},
+            {"place", place_name(result.target)},
+            {"workload", name(options.workload)},
+            {"distribution", name(runner.plan().distribution)}};
+  if (options.workload == Workload::cloud) line["scan_share"] = options.shares.scans;
+  line.update({{"keys", runner.keys().size()},
+               {"key_bytes", runner.keys().fixed_bytes()},
+               {"value_bytes", options.value_bytes},
+               {"node_bytes", options.node_bytes},
+               {"threads", options.threads},
+               {"in_flight", options.in_flight},
+               {"crowded", is_crowded(options, result.target)},
+               {"seed", options.seed},
+               {"repeat", result.repeat}});
+  if (result.target == TargetKind::device) {
+    line.update({{"cache_bytes", options.cache_bytes},
+                 {"balance", options.balance},
+                 {"slowness", options.slowness}});
+  }
+  line.update({{"ops", result.ops},
+               {"ops_per_s", result.ops_per_s()},
+               {"p50_ns", result.latencies.percentile(0.5)},
+               {"p99_ns", result.latencies.percentile(0.99)}});
+  if (result.traffic) {
+    line["round_trips_per_op"] = per_op(result.traffic->round_trips, result);
+    line["host_bytes_per_op"] = per_op(result.traffic->bytes, result);
+  }
+  if (result.target == TargetKind::device) {
+    const PathTraffic::OfDevice& device = result.traffic->of_device;
+    const double hits = result.traffic->hit_share();
+    line.update({{"own_bytes_per_op", per_op(device.own_bytes, result)},
+                 {"hit_share", hits},
+                 {"miss_share", device.descents == 0 ? 0 : 1 - hits},
+                 {"balanced_per_op", per_op(device.balanced, result)},
+                 {"forwarded_per_op", per_op(device.forwarded, result)}});
+  }
+  line["result_hash"] = hex(result.result_hash);
+  line["hash_covers"] = result.exact ? "exact" : "shape";
+  return line;
 }
+
+/// Runs points of an experiment, each at all of its targets by turns.
+class DeviceWorkloads {
+ public:
+  DeviceWorkloads(std::string_view experiment, const DeviceBenchOptions& options, Report& report)
+      : experiment_(experiment),
+        repeats_(options.repeats),
+        report_(report),
+        base_(base_of(options)),
+        keys_(make_keys(base_)) {
+    report_.table({{"place", -9, "place"},
+                   {"workload", -8, "workload"},
+                   {"keys", -8, "distribution"},
+                   {"scans", 6, "scan_share"},
+                   {"cache", 10, "cache_bytes"},
+                   {"k ops/s", 10, "ops_per_s", 1, 1e-3},
+                   {"p50 ns", 9, "p50_ns"},
+                   {"p99 ns", 9, "p99_ns"},
+                   {"host B/op", 10, "host_bytes_per_op", 0},
+                   {"hits", 8, "hit_share", 1, 100, " %"},
+                   {"forwarded/op", 12, "forwarded_per_op", 2}});
+  }
+  [[nodiscard]] const YcsbOptions& base() const { return base_; }
+
+  /// `first`: the run with which all others must agree; what this point's first run is if there is
+  /// none.
+  void run(const YcsbOptions& point, std::optional<RunResult>& first) {
+    Runner runner(point, keys_, report_.progress());
+    for (std::uint32_t repeat = 0; repeat < repeats_; ++repeat) {
+      for (const TargetKind kind : point.targets) {
+        const RunResult result = runner.run(kind, repeat);
+        if (!first) first = result;
+        if (first->result_hash != result.result_hash || first->contents != result.contents) {
+          report_.differ();
+        }
+        report_.line(workload_line(experiment_, point, runner, result));
+      }
+    }
+  }
+
+ private:
+  const std::string_view experiment_;
+  const std::uint32_t repeats_;
+  Report& report_;
+  const YcsbOptions base_;
+  const std::shared_ptr<const KeySet> keys_;
+};
 
 }  // namespace
 
-DeviceWorkloads::DeviceWorkloads(const DeviceBenchOptions& options, const Output& output)
-    : options_(options),
-      output_(output),
-      progress_(output),
-      base_(base_of(options)),
-      keys_(make_keys(base_)),
-      table_(output.out, columns()) {}
-
-void DeviceWorkloads::run_ycsb() {
-  for (const Workload workload : options_.workloads) {
-    for (const Distribution distribution : options_.distributions) {
-      std::vector<double> scan_shares = options_.scan_shares;
+void run_device_ycsb(const DeviceBenchOptions& options, Report& report) {
+  DeviceWorkloads workloads("ycsb", options, report);
+  YcsbOptions point = workloads.base();
+  point.targets = options.places;
+  for (const Workload workload : options.workloads) {
+    for (const Distribution distribution : options.distributions) {
+      std::vector<double> scan_shares = options.scan_shares;
       if (workload != Workload::cloud) scan_shares = {0};
       for (const double scans : scan_shares) {
-        Point point{"ycsb", "", base_};
-        point.options.targets = options_.places;
-        point.options.workload = workload;
-        point.options.distribution = distribution_of(workload, distribution);
-        point.options.shares.scans = scans;
-        point.label = workload_label(point.options);
-        run(point);
+        point.workload = workload;
+        point.distribution = distribution_of(workload, distribution);
+        point.shares.scans = scans;
+        std::optional<RunResult> first;
+        workloads.run(point, first);
       }
     }
   }
@@ -91,99 +163,20 @@ void DeviceWorkloads::run_ycsb() {
 
 // The host alone first, which is what misses are to be held against. All keys are as likely, so
 // that leaves are as cold whatever is missed.
-void DeviceWorkloads::run_miss() {
-  Point point{"miss", "", base_};
-  point.options.workload = Workload::get;
-  point.options.distribution = Distribution::uniform;
-  point.options.targets = {TargetKind::node};
-  point.label = workload_label(point.options);
-  run(point);
-  point.options.targets = {TargetKind::device};
+void run_device_miss(const DeviceBenchOptions& options, Report& report) {
+  DeviceWorkloads workloads("miss", options, report);
+  YcsbOptions point = workloads.base();
+  point.workload = Workload::get;
+  point.distribution = Distribution::uniform;
+  point.targets = {TargetKind::node};
+  std::optional<RunResult> first;
+  workloads.run(point, first);
+  point.targets = {TargetKind::device};
   for (const std::uint64_t cache_bytes :
-       options_.cache_bytes.empty() ? caches_that_miss(options_) : options_.cache_bytes) {
-    point.options.cache_bytes = cache_bytes;
-    run(point);
+       options.cache_bytes.empty() ? caches_that_miss(options) : options.cache_bytes) {
+    point.cache_bytes = cache_bytes;
+    workloads.run(point, first);
   }
-}
-
-void DeviceWorkloads::run(const Point& point) {
-  Runner runner(point.options, keys_, progress_);
-  for (std::uint32_t repeat = 0; repeat < options_.repeats; ++repeat) {
-    for (const TargetKind kind : point.options.targets) {
-      const RunResult result = runner.run(kind, repeat);
-      ++count_;
-      compare(point, result);
-      report(point, runner, result);
-    }
-  }
-}
-
-void DeviceWorkloads::compare(const Point& point, const RunResult& result) {
-  const auto [first, is_first] = first_.try_emplace(point.label, result);
-  if (is_first) return;
-  equal_ = equal_ && first->second.result_hash == result.result_hash &&
-           first->second.contents == result.contents;
-}
-
-void DeviceWorkloads::report(const Point& point, const Runner& runner, const RunResult& result) {
-  if (options_.json) return print_line(output_.out, line_of(point, runner, result));
-  const bool device = result.target == TargetKind::device;
-  const auto of_device = [&](const auto& text) { return device ? text() : std::string("-"); };
-  table_.row({std::string(place_name(result.target)), point.label,
-              of_device([&] { return std::to_string(point.options.cache_bytes); }),
-              fmt::format("{:.1f}", result.ops_per_s() / 1e3),
-              std::to_string(result.latencies.percentile(0.5)),
-              std::to_string(result.latencies.percentile(0.99)),
-              result.traffic ? fmt::format("{:.0f}", per_op(result.traffic->bytes, result)) : "-",
-              of_device([&] { return fmt::format("{:.1f} %", 100 * result.traffic->hit_share()); }),
-              of_device([&] {
-                return fmt::format("{:.2f}", per_op(result.traffic->of_device.forwarded, result));
-              })});
-}
-
-Json DeviceWorkloads::line_of(const Point& point, const Runner& runner,
-                              const RunResult& result) const {
-  const YcsbOptions& options = point.options;
-  Json line;
-  line["bench"] = "device";
-  line["experiment"] = point.experiment;
-  line["place"] = place_name(result.target);
-  line["workload"] = name(options.workload);
-  line["distribution"] = name(runner.plan().distribution);
-  if (options.workload == Workload::cloud) line["scan_share"] = options.shares.scans;
-  line["keys"] = runner.keys().size();
-  line["key_bytes"] = runner.keys().fixed_bytes();
-  line["value_bytes"] = options.value_bytes;
-  line["node_bytes"] = options.node_bytes;
-  line["threads"] = options.threads;
-  line["in_flight"] = options.in_flight;
-  line["crowded"] = is_crowded(options, result.target);
-  line["seed"] = options.seed;
-  line["repeat"] = result.repeat;
-  if (result.target == TargetKind::device) {
-    line["cache_bytes"] = options.cache_bytes;
-    line["balance"] = options.balance;
-    line["slowness"] = options.slowness;
-  }
-  line["ops"] = result.ops;
-  line["ops_per_s"] = result.ops_per_s();
-  line["p50_ns"] = result.latencies.percentile(0.5);
-  line["p99_ns"] = result.latencies.percentile(0.99);
-  if (result.traffic) {
-    line["round_trips_per_op"] = per_op(result.traffic->round_trips, result);
-    line["host_bytes_per_op"] = per_op(result.traffic->bytes, result);
-  }
-  if (result.target == TargetKind::device) {
-    const PathTraffic::OfDevice& device = result.traffic->of_device;
-    line["own_bytes_per_op"] = per_op(device.own_bytes, result);
-    line["hit_share"] = result.traffic->hit_share();
-    line["miss_share"] = device.descents == 0 ? 0 : 1 - result.traffic->hit_share();
-    line["balanced_per_op"] = per_op(device.balanced, result);
-    line["forwarded_per_op"] = per_op(device.forwarded, result);
-  }
-  line["result_hash"] = fmt::format("{:016x}", result.result_hash);
-  line["hash_covers"] = result.exact ? "exact" : "shape";
-  return line;
 }
 
 // A sixteenth of a cache says where leaves are, 16 bytes for each, and that is what it runs out of

@@ -15,6 +15,7 @@
 #include "base/random.hpp"
 #include "bench/huge_memory.hpp"
 #include "bench/map_session.hpp"
+#include "bench/point_run.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
 #include "rings/doorbells.hpp"
@@ -87,17 +88,13 @@ PointSample look_in_vain(std::uint32_t rings, std::uint64_t ops, std::uint64_t s
 
 template <class Looker>
 MeasuredPoint empty_scan(std::string target, std::uint32_t rings, const RingsOptions& options) {
-  MeasuredPoint point;
-  point.target = std::move(target);
-  point.workload = "empty-scan";
-  point.parameters["rings"] = rings;
-  point.answers = "each of " + std::to_string(rings);
-  point.measure = [rings, ops = options.ops, seed = options.seed] {
-    PointSample sample;
-    run_pinned([&] { sample = look_in_vain<Looker>(rings, ops, seed); });
-    return sample;
-  };
-  return point;
+  return {.target = std::move(target),
+          .workload = "empty-scan",
+          .parameters = {{"rings", rings}},
+          .answers = "each of " + std::to_string(rings),
+          .measure = pinned([rings, ops = options.ops, seed = options.seed] {
+            return look_in_vain<Looker>(rings, ops, seed);
+          })};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_fabric.hpp"
 #include "bench/testing/point_lines.hpp"
 #include "fabric/roce/network_namespaces.hpp"
@@ -30,7 +31,7 @@ FabricOptions tiny_fabric(const std::string& experiment) {
 
 PointLines fabric_lines(const FabricOptions& options) {
   PointLines lines =
-      slots_of("fabric", [&](const Output& output) { return run_fabric(options, output); });
+      slots_of("fabric", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);

@@ -5,7 +5,6 @@
 // Thread: any; each point runs on one.
 #pragma once
 
-#include <memory>
 #include <vector>
 
 #include "bench/point_run.hpp"
@@ -16,7 +15,7 @@ namespace espalier::bench {
 /// One put after the other into an empty map of this process: memory for a pair, on average and at
 /// worst from a 64th of the pairs on, and the longest put by its thread's own clock, so that what
 /// other threads take of the core is none of it.
-[[nodiscard]] MeasuredPoint growth_point(const HashBenchOptions& options);
+[[nodiscard]] std::vector<MeasuredPoint> growth_points(const HashBenchOptions& options);
 
 /// Answers of 64 bytes, written into memory of a peer of this machine (shm), 64 of them by one
 /// doorbell: how many doorbells and completions there are for each, and what an answer takes, where

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench/benchmark.hpp"
 #include "bench/random_lines.hpp"
 #include "bench/redis_server.hpp"
 #include "bench/run_hash.hpp"
@@ -29,7 +30,7 @@ HashBenchOptions tiny_hash() {
 }
 
 PointLines hash_lines(const HashBenchOptions& options) {
-  return slots_of("hash", [&](const Output& output) { return run_hash(options, output); });
+  return slots_of("hash", [&](const Output& output) { return run_benchmark(options, output); });
 }
 
 TEST(RunHash, AnExperimentThatTheTargetsCannotDoFails) {
@@ -39,7 +40,7 @@ TEST(RunHash, AnExperimentThatTheTargetsCannotDoFails) {
     options.experiments = {experiment};
     std::ostringstream out;
     std::ostringstream err;
-    EXPECT_EQ(run_hash(options, {out, err}), 1);
+    EXPECT_EQ(run_benchmark(options, {out, err}), 1);
     EXPECT_NE(err.str().find(std::string("experiment '") + experiment), std::string::npos)
         << err.str();
   }
@@ -148,7 +149,7 @@ TEST(RunHash, ATargetThatCannotRunIsSaid) {
   options.targets = {HashTargetKind::absl, HashTargetKind::memcached, HashTargetKind::boost};
   std::ostringstream out;
   std::ostringstream err;
-  const int code = run_hash(options, {out, err});
+  const int code = run_benchmark(options, {out, err});
   std::set<std::string> targets;
   std::istringstream texts(out.str());
   for (std::string text; std::getline(texts, text);) {
@@ -179,7 +180,7 @@ TEST(RunHash, WrongOptionsAreRefused) {
   options.experiments = {"none"};
   EXPECT_TRUE(problem_of(options));
   std::ostringstream out;
-  EXPECT_THROW(static_cast<void>(run_hash(options, {out, out})), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(run_benchmark(options, {out, out})), std::runtime_error);
 }
 
 TEST(HashWork, KeysAreTextAndDiffer) {

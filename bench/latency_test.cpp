@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_latency.hpp"
 #include "bench/testing/point_lines.hpp"
 #include "bench/workers.hpp"
@@ -16,13 +17,13 @@ namespace {
 LatencyOptions tiny_latency(const std::string& experiment) {
   LatencyOptions options;
   options.experiments = {experiment};
-  options.base.targets = {TargetKind::node, TargetKind::embedded};
-  options.base.keys = 3000;
-  options.base.ops = 2000;
-  options.base.seconds = 0;
-  options.base.repeats = 2;
-  options.base.json = true;
-  options.base.probe_rounds = 0;
+  options.targets = {TargetKind::node, TargetKind::embedded};
+  options.keys = 3000;
+  options.ops = 2000;
+  options.seconds = 0;
+  options.repeats = 2;
+  options.json = true;
+  options.probe_rounds = 0;
   options.depths = {1, 4};
   options.loads = {0.5, 1.1};
   return options;
@@ -30,10 +31,10 @@ LatencyOptions tiny_latency(const std::string& experiment) {
 
 PointLines latency_lines(const LatencyOptions& options) {
   PointLines lines =
-      slots_of("latency", [&](const Output& output) { return run_latency(options, output); });
+      slots_of("latency", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
-  EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.base.repeats);
+  EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);
   for (const Json& line : lines.runs) {
     EXPECT_EQ(line.at("ops"), 2000) << line;
     EXPECT_LE(line.at("ns_p50"), line.at("ns_p99"));
@@ -61,7 +62,7 @@ TEST(RunLatency, ClosedByRequestsInFlight) {
 TEST(RunLatencyConcurrency, OpenByRequestsPerSecond) {
   LatencyOptions options = tiny_latency("open");
   options.rates = {50'000, 2e8};  // and one at which nothing can keep up
-  options.base.threads = 2;
+  options.threads = 2;
   const PointLines lines = latency_lines(options);
   ASSERT_EQ(lines.medians.size(), 8u);
   for (const Json& line : lines.runs) {
@@ -89,12 +90,12 @@ TEST(RunLatency, OpenBySharesOfTheMost) {
 
 TEST(RunLatency, ShortPointsAskLess) {
   LatencyOptions options = tiny_latency("open");
-  options.base.targets = {TargetKind::embedded};
+  options.targets = {TargetKind::embedded};
   options.rates = {10'000};
-  options.base.seconds = 0.01;
-  options.base.repeats = 1;
+  options.seconds = 0.01;
+  options.repeats = 1;
   const PointLines lines =
-      slots_of("latency", [&](const Output& output) { return run_latency(options, output); });
+      slots_of("latency", [&](const Output& output) { return run_benchmark(options, output); });
   ASSERT_EQ(lines.runs.size(), 2u);
   for (const Json& line : lines.runs) EXPECT_EQ(line.at("ops"), 100);
 }
@@ -164,15 +165,14 @@ TEST(RunLatency, RefusesOptionsWithASentence) {
             "--experiment ajar: there are closed, open");
   EXPECT_EQ(problem([](LatencyOptions& o) { o.workloads = {Workload::a}; }),
             "--workload a: it writes, and all points share one map");
-  EXPECT_NE(
-      problem([](LatencyOptions& o) { o.base.targets = {TargetKind::lmdb}; }).find("--target"),
-      std::string::npos);
+  EXPECT_NE(problem([](LatencyOptions& o) { o.targets = {TargetKind::lmdb}; }).find("--target"),
+            std::string::npos);
   EXPECT_EQ(problem([](LatencyOptions& o) { o.depths = {0}; }), "--depths must be 1 to 256");
   EXPECT_EQ(problem([](LatencyOptions& o) { o.loads = {0}; }), "--loads must be 0.001 to 10");
   EXPECT_NE(problem([](LatencyOptions& o) { o.rates = {0.5}; }).find("--rates"), std::string::npos);
-  EXPECT_NE(problem([](LatencyOptions& o) { o.base.in_flight = 1; }).find("--in-flight"),
+  EXPECT_NE(problem([](LatencyOptions& o) { o.in_flight = 1; }).find("--in-flight"),
             std::string::npos);
-  EXPECT_NE(problem([](LatencyOptions& o) { o.base.keys = 1; }).find("--keys"), std::string::npos);
+  EXPECT_NE(problem([](LatencyOptions& o) { o.keys = 1; }).find("--keys"), std::string::npos);
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 #include "base/prefetch.hpp"
 #include "bench/map_session.hpp"
 #include "memory/region.hpp"
-#include "memory/shared_clock.hpp"
+#include "store/clock_groups.hpp"
 #include "store/transaction.hpp"
 #include "store/transaction_request.hpp"
 
@@ -56,13 +56,13 @@ LineReplica::LineReplica(std::uint64_t pairs, std::uint32_t value_bytes)
       services_(store_, kMessageBudget, {}, {.threads = 1}),
       target_(services_, {}),
       map_([this] {
-        store_.share_clock();
+        store_.groups->share();
         return value_or_throw(hash::create_hash_map(hash::hash_store_of(store_.catalog), kMap),
                               "no hash map");
       }()),
       thread_(value_or_throw(hash::HashThread::join(hash::hash_store_of(store_.catalog)),
                              "no place in the store")),
-      clock_(&store_.clock->clock()) {}
+      clock_(&map_->clock()) {}
 
 std::string_view LineReplica::execute(const object_calls::Transact& asked) {
   auto objects = store::read_transaction(store_.catalog, asked);

@@ -7,6 +7,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "bench/benchmark.hpp"
 #include "bench/report.hpp"
 #include "bench/run_memory.hpp"
 
@@ -47,7 +48,7 @@ TEST(RunMemory, PrintsAllMeasurements) {
   options.probe_rounds = 0;
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(run_memory(options, {out, err}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, err}), 0);
   std::istringstream lines(out.str());
   std::size_t count = 0;
   Json last;
@@ -61,7 +62,7 @@ TEST(RunMemory, PrintsAllMeasurements) {
 
   options.json = false;
   std::ostringstream table;
-  EXPECT_EQ(run_memory(options, {table, err}), 0);
+  EXPECT_EQ(run_benchmark(options, {table, err}), 0);
   EXPECT_NE(table.str().find("total: 12 measurements"), std::string::npos);
   EXPECT_EQ(err.str(), "");
 }
@@ -71,7 +72,7 @@ TEST(RunMemory, RefusesOptionsWithASentence) {
   options.bytes_max = 1;
   EXPECT_NE(problem_of(options)->find("--bytes"), std::string::npos);
   std::ostringstream out;
-  EXPECT_THROW(run_memory(options, {out, out}), std::runtime_error);
+  EXPECT_THROW(run_benchmark(options, {out, out}), std::runtime_error);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "base/clock.hpp"
 #include "bench/noop_client.hpp"
 #include "bench/own_node.hpp"
+#include "bench/point_run.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
 
@@ -32,22 +33,18 @@ PointSample ask_for_noops(const std::string& address, const NoopPlan& plan) {
 }
 
 MeasuredPoint noop_point(std::string workload, const NoopPlan& plan) {
-  MeasuredPoint point;
-  point.workload = std::move(workload);
-  point.parameters["connected"] = plan.connected;
-  point.parameters["active"] = plan.active;
-  point.parameters["in_flight"] = plan.in_flight;
-  point.parameters["payload_bytes"] = plan.payload_bytes;
-  point.threads = 2;
-  point.answers = fmt::format("{} no-ops", plan.ops);
-  point.measure = [plan] {
-    // The node begins here, for threads of a pinned one would share its core.
-    const auto node = start_own_node(spinning_node_config());
-    PointSample sample;
-    run_pinned([&] { sample = ask_for_noops(local_address(*node), plan); });
-    return sample;
-  };
-  return point;
+  return {.workload = std::move(workload),
+          .parameters = {{"connected", plan.connected},
+                         {"active", plan.active},
+                         {"in_flight", plan.in_flight},
+                         {"payload_bytes", plan.payload_bytes}},
+          .threads = 2,
+          .answers = fmt::format("{} no-ops", plan.ops),
+          .measure = [plan] {
+            // The node begins here, for threads of a pinned one would share its core.
+            const auto node = start_own_node(spinning_node_config());
+            return pinned([&] { return ask_for_noops(local_address(*node), plan); })();
+          }};
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/report.hpp"
 #include "bench/run_one_sided.hpp"
 
@@ -26,7 +27,7 @@ TEST(RunOneSided, MeasuresEachSizeWithAndWithoutMemory) {
   options.json = true;
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(run_one_sided(options, {out, err}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, err}), 0);
   std::istringstream lines(out.str());
   std::vector<Json> read;
   for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
@@ -55,7 +56,7 @@ TEST(RunOneSided, AWarmGetOverUdpWaitsThreeTimesAtMost) {
   options.cache_bytes = {1 << 20};
   options.json = true;
   std::ostringstream out;
-  EXPECT_EQ(run_one_sided(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   const Json line = Json::parse(out.str().substr(0, out.str().find('\n')));
   EXPECT_LE(line.at("round_trips_per_op").get<double>(), 3.05);
   EXPECT_GT(line.at("round_trips_per_op").get<double>(), 2);
@@ -69,7 +70,7 @@ TEST(RunOneSided, PrintsATableOfScans) {
   options.node_bytes = {1024};
   options.cache_bytes = {1 << 20};
   std::ostringstream out;
-  EXPECT_EQ(run_one_sided(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   EXPECT_NE(out.str().find("shm"), std::string::npos);
   EXPECT_NE(out.str().find("total: 1 measurement"), std::string::npos);
 }
@@ -78,7 +79,7 @@ TEST(RunOneSided, WrongOptionsAreRefused) {
   OneSidedBenchOptions options = tiny_alone();
   options.transports = {NodeTransport::unix_socket};
   std::ostringstream out;
-  EXPECT_THROW(run_one_sided(options, {out, out}), std::runtime_error);
+  EXPECT_THROW(run_benchmark(options, {out, out}), std::runtime_error);
   options = tiny_alone();
   options.node_bytes = {1000};
   EXPECT_TRUE(problem_of(options));

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/report.hpp"
 #include "bench/run_place.hpp"
 
@@ -26,7 +27,7 @@ TEST(RunPlace, MeasuresEachShareWithAndWithoutWrites) {
   options.json = true;
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(run_place(options, {out, err}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, err}), 0);
   std::istringstream lines(out.str());
   std::vector<Json> read;
   for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
@@ -52,7 +53,7 @@ TEST(RunPlace, ReadsAloneOfBothNodes) {
   options.cache_bytes = 1 << 20;
   options.json = true;
   std::ostringstream out;
-  EXPECT_EQ(run_place(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   const Json line = Json::parse(out.str().substr(0, out.str().find('\n')));
   EXPECT_EQ(line.at("access"), "one-sided");
   EXPECT_EQ(line.at("node_bytes"), 2048);
@@ -68,7 +69,7 @@ TEST(RunPlace, ASlowedSecondNodeIsSaid) {
   options.repeats = 2;
   options.json = true;
   std::ostringstream out;
-  EXPECT_EQ(run_place(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   std::istringstream lines(out.str());
   std::vector<Json> read;
   for (std::string line; std::getline(lines, line);) read.push_back(Json::parse(line));
@@ -87,7 +88,7 @@ TEST(RunPlace, TheModelIsTheSlowestSides) {
   options.slowness = 4;
   options.json = true;
   std::ostringstream out;
-  EXPECT_EQ(run_place(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   std::istringstream lines(out.str());
   for (std::uint64_t share : options.shares) {
     std::string text;
@@ -113,7 +114,7 @@ TEST(RunPlace, ReadsAlone) {
   options.one_sided = true;
   options.json = true;
   std::ostringstream out;
-  EXPECT_EQ(run_place(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   std::istringstream lines(out.str());
   std::string line;
   ASSERT_TRUE(std::getline(lines, line));
@@ -125,7 +126,7 @@ TEST(RunPlace, PrintsATable) {
   PlaceOptions options = tiny_place();
   options.shares = {50};
   std::ostringstream out;
-  EXPECT_EQ(run_place(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   EXPECT_NE(out.str().find("50 %"), std::string::npos);
   EXPECT_NE(out.str().find("total: 2 measurements"), std::string::npos);
 }
@@ -134,7 +135,7 @@ TEST(RunPlace, WrongOptionsAreRefused) {
   PlaceOptions options = tiny_place();
   options.shares = {101};
   std::ostringstream out;
-  EXPECT_THROW(run_place(options, {out, out}), std::runtime_error);
+  EXPECT_THROW(run_benchmark(options, {out, out}), std::runtime_error);
   options = tiny_place();
   options.keys = 1;
   EXPECT_TRUE(problem_of(options));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "base/cpu.hpp"
 #include "bench/median.hpp"
@@ -73,6 +74,14 @@ struct PointRun::Medians {
   }
 };
 
+std::function<PointSample()> pinned(std::function<PointSample()> measure) {
+  return [measure = std::move(measure)] {
+    PointSample sample;
+    run_pinned([&] { sample = measure(); });
+    return sample;
+  };
+}
+
 bool is_chosen(const std::vector<std::string>& experiments, std::string_view name) {
   return experiments.empty() || std::ranges::count(experiments, name) > 0;
 }
@@ -86,37 +95,24 @@ std::optional<std::string> problem_of_experiments(const std::vector<std::string>
   return std::nullopt;
 }
 
-PointRun::PointRun(std::string_view bench, PointOptions options, const Output& output)
-    : bench_(bench),
-      options_(options),
-      output_(output),
-      progress_(output),
-      cores_(base::usable_cores().size()) {}
+PointRun::PointRun(const PointOptions& options, Report& report)
+    : report_(report), options_(options), cores_(base::usable_cores().size()) {}
 
 void PointRun::run(std::string_view experiment, const std::vector<MeasuredPoint>& points) {
-  if (points.empty() && !options_.experiments.empty()) {
-    lacks_points_ = true;
-    say_nothing_measured(output_, experiment);
-  }
   std::vector<Medians> medians(points.size());
   for (std::uint32_t repeat = 0; repeat < options_.repeats; ++repeat) {
     for (std::size_t i = 0; i < points.size(); ++i) {
       measure(experiment, points[i], repeat, medians[i]);
     }
   }
-  progress_.clear();
+  report_.progress().clear();
   print_medians(experiment, points, medians);
-}
-
-int PointRun::finish() {
-  const int finished = print_total(output_, bench_, {runs_, ops_, equal_}, options_.json);
-  return lacks_points_ ? 1 : finished;
 }
 
 void PointRun::measure(std::string_view experiment, const MeasuredPoint& point,
                        std::uint32_t repeat, Medians& medians) {
-  progress_.show(fmt::format("{}: {} {}, repeat {}", experiment, point.workload,
-                             parameters_label(point), repeat));
+  report_.progress().show(fmt::format("{}: {} {}, repeat {}", experiment, point.workload,
+                                      parameters_label(point), repeat));
   const auto probe_before = probe_ns(options_.probe_rounds);
   const PointSample sample = point.measure();
   const auto probe_after = probe_ns(options_.probe_rounds);
@@ -125,11 +121,9 @@ void PointRun::measure(std::string_view experiment, const MeasuredPoint& point,
   medians.ops_per_s.add(rate);
   medians.probe_before.add(probe_before);
   medians.probe_after.add(probe_after);
-  ++runs_;
-  ops_ += sample.ops;
-  compare(experiment, point, sample);
+  report_.compared(sample.ops, is_equal(experiment, point, sample));
   if (!options_.json) return;
-  progress_.clear();
+  report_.progress().clear();
   Json line = new_line(experiment, point);
   line["repeat"] = repeat;
   line["ops"] = sample.ops;
@@ -142,21 +136,21 @@ void PointRun::measure(std::string_view experiment, const MeasuredPoint& point,
   for (const auto& [key, value] : sample.numbers) line[key] = rounded(value);
   line["probe_ns"] = probes_json(probe_before, probe_after);
   line["complete"] = sample.complete;
-  line["result_hash"] = fmt::format("{:016x}", sample.checksum);
-  print_line(output_.out, line);
+  line["result_hash"] = hex(sample.checksum);
+  print_line(report_.output().out, line);
 }
 
-void PointRun::compare(std::string_view experiment, const MeasuredPoint& point,
-                       const PointSample& sample) {
-  if (!sample.complete) return;
+bool PointRun::is_equal(std::string_view experiment, const MeasuredPoint& point,
+                        const PointSample& sample) {
+  if (!sample.complete) return true;
   const auto [at, first] =
       checksums_.emplace(std::pair(std::string(experiment), point.answers), sample.checksum);
-  equal_ = equal_ && (first || at->second == sample.checksum);
+  return first || at->second == sample.checksum;
 }
 
 Json PointRun::new_line(std::string_view experiment, const MeasuredPoint& point) const {
   Json line;
-  line["bench"] = bench_;
+  line["bench"] = report_.bench();
   line["target"] = point.target;
   line["experiment"] = experiment;
   line["workload"] = point.workload;
@@ -170,16 +164,16 @@ Json PointRun::new_line(std::string_view experiment, const MeasuredPoint& point)
 
 void PointRun::print_medians(std::string_view experiment, const std::vector<MeasuredPoint>& points,
                              const std::vector<Medians>& medians) const {
-  Table table(output_.out, {{"target", -8},
-                            {"workload", -12},
-                            {"parameters", -56},
-                            {"ns/op", 8},
-                            {"ops/s", 8},
-                            {"p50 ns", 8},
-                            {"p99 ns", 8},
-                            {"p99.9 ns", 8},
-                            {"probe ns", 11},
-                            {"", -20}});
+  Table table(report_.output().out, {{"target", -8},
+                                     {"workload", -12},
+                                     {"parameters", -56},
+                                     {"ns/op", 8},
+                                     {"ops/s", 8},
+                                     {"p50 ns", 8},
+                                     {"p99 ns", 8},
+                                     {"p99.9 ns", 8},
+                                     {"probe ns", 11},
+                                     {"", -20}});
   for (std::size_t i = 0; i < points.size(); ++i) {
     if (options_.json) {
       print_median_line(experiment, points[i], medians[i]);
@@ -203,7 +197,7 @@ void PointRun::print_median_line(std::string_view experiment, const MeasuredPoin
   }
   line["probe_ns"] = probes_json(medians.probe_before.median(), medians.probe_after.median());
   line["incomplete"] = medians.incomplete;
-  print_line(output_.out, line);
+  print_line(report_.output().out, line);
 }
 
 std::vector<std::string> PointRun::median_cells(const MeasuredPoint& point,

@@ -18,20 +18,10 @@
 #include <vector>
 
 #include "base/histogram.hpp"
-#include "bench/output.hpp"
-#include "bench/progress.hpp"
+#include "bench/point_options.hpp"
 #include "bench/report.hpp"
 
 namespace espalier::bench {
-
-/// What all benchmarks of this kind are told.
-struct PointOptions {
-  std::uint64_t seed = 1;
-  std::uint32_t repeats = 5;
-  bool json = false;
-  std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
-  std::vector<std::string> experiments{};  ///< empty: all that are not asked for by name alone
-};
 
 /// What one run of a point gave.
 struct PointSample {
@@ -55,12 +45,15 @@ struct PointSample {
 /// One measurement. Points whose `answers` are the same text must come to the same checksum.
 struct MeasuredPoint {
   std::string target = "machine";
-  std::string workload;
-  Json parameters;
+  std::string workload{};
+  Json parameters{};
   std::uint32_t threads = 1;
-  std::string answers;
-  std::function<PointSample()> measure;
+  std::string answers{};
+  std::function<PointSample()> measure{};
 };
+
+/// Such a measurement on a pinned thread of its own.
+[[nodiscard]] std::function<PointSample()> pinned(std::function<PointSample()> measure);
 
 /// Whether this experiment was asked for: by its name, or because none was named.
 [[nodiscard]] bool is_chosen(const std::vector<std::string>& experiments, std::string_view name);
@@ -70,22 +63,20 @@ struct MeasuredPoint {
 
 class PointRun {
  public:
-  /// `bench`: its name, for JSON.
-  PointRun(std::string_view bench, PointOptions options, const Output& output);
+  /// `options` and `report` outlive it.
+  PointRun(const PointOptions& options, Report& report);
 
-  /// Measures all points of an experiment and prints what they gave; without points it says that no
-  /// target can do it. Errors: what a point throws.
+  /// Measures all points of an experiment and prints what they gave.
+  /// Errors: what a point throws.
   void run(std::string_view experiment, const std::vector<MeasuredPoint>& points);
-  /// Prints the sum of it. Returns what main should: 1 if points that should agree did not, or if
-  /// an experiment that was named, or all of them, had no points.
-  [[nodiscard]] int finish();
 
  private:
   struct Medians;
 
   void measure(std::string_view experiment, const MeasuredPoint& point, std::uint32_t repeat,
                Medians& medians);
-  void compare(std::string_view experiment, const MeasuredPoint& point, const PointSample& sample);
+  [[nodiscard]] bool is_equal(std::string_view experiment, const MeasuredPoint& point,
+                              const PointSample& sample);
   [[nodiscard]] Json new_line(std::string_view experiment, const MeasuredPoint& point) const;
   void print_medians(std::string_view experiment, const std::vector<MeasuredPoint>& points,
                      const std::vector<Medians>& medians) const;
@@ -95,16 +86,10 @@ class PointRun {
                                                       const Medians& medians) const;
   [[nodiscard]] bool crowded(const MeasuredPoint& point) const { return point.threads > cores_; }
 
-  std::string bench_;
-  PointOptions options_;
-  Output output_;
-  Progress progress_;
+  Report& report_;
+  const PointOptions& options_;
   std::size_t cores_;
-  std::uint64_t runs_ = 0;
-  std::uint64_t ops_ = 0;
   std::map<std::pair<std::string, std::string>, std::uint64_t> checksums_;
-  bool equal_ = true;
-  bool lacks_points_ = false;  // of an experiment that was named
 };
 
 }  // namespace espalier::bench

@@ -14,6 +14,7 @@
 #include "base/random.hpp"
 #include "bench/map_session.hpp"
 #include "bench/one_at_a_time.hpp"
+#include "bench/option_rows.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -130,15 +131,15 @@ void get_each(Pipeline& pipeline, std::uint64_t keys, std::uint64_t stride, Hand
   }
 }
 
-std::optional<std::string> problem_of(const ReadLoad& load) {
-  if (load.keys < 100 || load.keys > 100'000'000) return "--keys must be 100 to 100000000";
-  if (load.value_bytes > 400) return "--value-bytes must be 0 to 400";
-  if (load.ops < 1 || load.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
-  if (load.scan_percent > 100) return "--scans must be 0 to 100";
-  if (load.scan_items < 1 || load.scan_items > 100'000) return "--scan-items must be 1 to 100000";
-  if (load.threads < 1 || load.threads > 256) return "--threads must be 1 to 256";
-  if (load.in_flight < 1 || load.in_flight > 256) return "--in-flight must be 1 to 256";
-  return std::nullopt;
+void ReadLoad::declare(OptionRows& rows) {
+  rows.number("--keys", keys, {100, 100'000'000}, "of the map");
+  rows.number("--value-bytes", value_bytes, {0, 400}, "of each value");
+  rows.number("--ops", ops, {1, 1'000'000'000}, "requests of each thread");
+  rows.number("--scans", scan_percent, {0, 100}, "percent of them that scan");
+  rows.number("--scan-items", scan_items, {1, 100'000}, "of each scan");
+  rows.number("--threads", threads, {1, 256}, "that ask");
+  rows.number("--in-flight", in_flight, {1, 256}, "requests of each thread");
+  rows.number("--seed", seed, {}, "of the keys that are asked for");
 }
 
 void fill(const Map& map, const ReadLoad& load) {

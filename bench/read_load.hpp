@@ -4,7 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "base/histogram.hpp"
@@ -12,6 +11,8 @@
 #include "espalier/map.hpp"
 
 namespace espalier::bench {
+
+class OptionRows;
 
 struct ReadLoad {
   std::uint64_t keys = 100'000;
@@ -25,10 +26,9 @@ struct ReadLoad {
   /// key of so many in a row, from the first to the last; 0: none.
   std::uint64_t warm_stride = 0;
   std::uint64_t seed = 1;
-};
 
-/// What is wrong with it, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const ReadLoad& load);
+  void declare(OptionRows& rows);
+};
 
 /// A stride that leaves out no leaf of nodes of this size.
 [[nodiscard]] constexpr std::uint64_t stride_of_leaves(std::uint64_t node_bytes) {

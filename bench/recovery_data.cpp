@@ -14,6 +14,7 @@
 #include "bench/map_session.hpp"
 #include "bench/mix.hpp"
 #include "bench/own_node.hpp"
+#include "bench/request_list.hpp"
 #include "log/posix_folder.hpp"
 #include "log/unit_buffer.hpp"
 
@@ -21,7 +22,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kNever = std::uint64_t{1} << 40;
-constexpr std::size_t kWindow = 1024;
+constexpr std::size_t kPutsTogether = 1024;
 constexpr std::uint32_t kFillInFlight = 256;
 constexpr std::size_t kReadBytes = std::size_t{1} << 20;
 constexpr std::uint64_t kCheckpointSeconds = 600;
@@ -45,10 +46,10 @@ class Filler final : private Handler {
         value_(value_bytes, 'v') {}
 
   void fill(std::uint64_t pairs, Contents& contents) {
-    std::vector<std::string> keys(kWindow);
-    std::vector<Request> requests(kWindow);
+    std::vector<std::string> keys(kPutsTogether);
+    std::vector<Request> requests(kPutsTogether);
     while (pairs != 0) {
-      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kWindow, pairs));
+      const auto count = static_cast<std::size_t>(std::min<std::uint64_t>(kPutsTogether, pairs));
       for (std::size_t i = 0; i < count; ++i) {
         keys[i] = fmt::format("{:016x}", random_());
         requests[i] = {};

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_rings.hpp"
 #include "bench/testing/point_lines.hpp"
 
@@ -31,7 +32,7 @@ RingsOptions tiny_rings(const std::string& experiment) {
 
 PointLines rings_lines(const RingsOptions& options) {
   PointLines lines =
-      slots_of("rings", [&](const Output& output) { return run_rings(options, output); });
+      slots_of("rings", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);
@@ -132,7 +133,7 @@ TEST(RunRings, TablesForPeople) {
   options.repeats = 1;
   options.json = false;
   std::ostringstream out;
-  EXPECT_EQ(run_rings(options, {out, out}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, out}), 0);
   EXPECT_NE(out.str().find("rings=3"), std::string::npos);
   EXPECT_NE(out.str().find("all answers equal"), std::string::npos);
 }
@@ -157,7 +158,7 @@ TEST(RunRings, RefusesOptionsWithASentence) {
             std::string::npos);
   RingsOptions wrong = tiny_rings("doorbell");
   wrong.rings = {0};
-  EXPECT_THROW(run_rings(wrong, {out, out}), std::runtime_error);
+  EXPECT_THROW(run_benchmark(wrong, {out, out}), std::runtime_error);
 }
 
 }  // namespace

@@ -113,16 +113,14 @@ class Gets {
 };
 
 MeasuredPoint new_batch_point(std::string_view workload, const BatchSetting& setting) {
-  MeasuredPoint point;
-  point.target = name(TargetKind::node);
-  point.workload = workload;
-  point.parameters["client_threads"] = 1;
-  point.parameters["node_cores"] = 1;
-  point.parameters["transport"] = name(setting.transport);
-  point.parameters["batch"] = setting.batch;
-  point.threads = 2;
-  point.answers = fmt::format("{} in batches of {}", workload, setting.batch);
-  return point;
+  return {.target = std::string(name(TargetKind::node)),
+          .workload = std::string(workload),
+          .parameters = {{"client_threads", 1},
+                         {"node_cores", 1},
+                         {"transport", name(setting.transport)},
+                         {"batch", setting.batch}},
+          .threads = 2,
+          .answers = fmt::format("{} in batches of {}", workload, setting.batch)};
 }
 
 }  // namespace

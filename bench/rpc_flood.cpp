@@ -139,18 +139,16 @@ PointSample measure_flooded(std::uint64_t each_second, bool to_node, const RpcOp
 }
 
 MeasuredPoint flood_point(std::uint64_t each_second, bool to_node, const RpcOptions& options) {
-  MeasuredPoint point;
-  point.target = name(TargetKind::node);
-  point.workload = "noop";
-  point.parameters["client_threads"] = 1;
-  point.parameters["node_cores"] = 1;
-  point.parameters["transport"] = name(NodeTransport::roce_udp);
-  point.parameters["connection_requests_per_second"] = each_second;
-  point.parameters["flood_to"] = to_node ? "node" : "nobody";
-  point.threads = 2 + (each_second != 0 ? 1 : 0);
-  point.answers = "noop beside a flood";
-  point.measure = [=] { return measure_flooded(each_second, to_node, options); };
-  return point;
+  return {.target = std::string(name(TargetKind::node)),
+          .workload = "noop",
+          .parameters = {{"client_threads", 1},
+                         {"node_cores", 1},
+                         {"transport", name(NodeTransport::roce_udp)},
+                         {"connection_requests_per_second", each_second},
+                         {"flood_to", to_node ? "node" : "nobody"}},
+          .threads = 2 + (each_second != 0 ? 1U : 0U),
+          .answers = "noop beside a flood",
+          .measure = [=] { return measure_flooded(each_second, to_node, options); }};
 }
 
 }  // namespace

@@ -47,16 +47,15 @@ std::vector<MeasuredPoint> peer_points(const RpcOptions& options, Progress& prog
   for (const std::uint32_t in_flight : kPeerInFlight) {
     for (const bool sets : {false, true}) {
       for (const TargetKind target : kPeers) {
-        MeasuredPoint point;
-        point.target = name(target);
-        point.workload = sets ? "set" : "get";
-        point.threads = 2;
-        point.parameters["in_flight"] = in_flight;
         const YcsbOptions ycsb = peer_options(options, target, sets, in_flight);
-        point.parameters["keys"] = ycsb.keys;
-        point.answers = fmt::format("{} with {} in flight", point.workload, in_flight);
-        point.measure = [ycsb, cache, &progress] { return measure_map(ycsb, *cache, progress); };
-        points.push_back(std::move(point));
+        const char* const workload = sets ? "set" : "get";
+        points.push_back(
+            {.target = std::string(name(target)),
+             .workload = workload,
+             .parameters = {{"in_flight", in_flight}, {"keys", ycsb.keys}},
+             .threads = 2,
+             .answers = fmt::format("{} with {} in flight", workload, in_flight),
+             .measure = [ycsb, cache, &progress] { return measure_map(ycsb, *cache, progress); }});
       }
     }
   }

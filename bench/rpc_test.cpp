@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_rpc.hpp"
 #include "bench/testing/point_lines.hpp"
 #include "bench/testing/redis_fixture.hpp"
@@ -29,7 +30,7 @@ RpcOptions tiny_rpc(const std::string& experiment) {
 
 PointLines rpc_lines(const RpcOptions& options) {
   PointLines lines =
-      slots_of("rpc", [&](const Output& output) { return run_rpc(options, output); });
+      slots_of("rpc", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.runs.size(), lines.medians.size() * options.repeats);
   return lines;
@@ -227,9 +228,13 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
             "--experiment rdma: there are noop, map, batch, flood, peer");
   EXPECT_EQ(problem([](RpcOptions& o) { o.targets = {TargetKind::absl}; }),
             "--target must be node, embedded or both");
-  EXPECT_EQ(problem([](RpcOptions& o) { o.write_shares = {0.5, 2}; }),
+  EXPECT_EQ(problem([](RpcOptions& o) {
+              o.write_shares = {0.5, 2};
+            }),
             "--write-share must be 0 to 1");
-  EXPECT_NE(problem([](RpcOptions& o) { o.threads = {1, 0}; }).find("--threads"),
+  EXPECT_NE(problem([](RpcOptions& o) {
+              o.threads = {1, 0};
+            }).find("--threads"),
             std::string::npos);
   EXPECT_NE(problem([](RpcOptions& o) { o.node_cores = {63}; }).find("--node-cores"),
             std::string::npos);
@@ -243,7 +248,7 @@ TEST(RunRpc, RefusesOptionsWithASentence) {
   RpcOptions wrong = tiny_rpc("map");
   wrong.ops = 0;
   std::ostringstream out;
-  EXPECT_THROW(run_rpc(wrong, {out, out}), std::runtime_error);
+  EXPECT_THROW(run_benchmark(wrong, {out, out}), std::runtime_error);
 }
 
 }  // namespace

@@ -7,25 +7,21 @@
 #include <array>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
+#include "bench/benchmark.hpp"
 #include "bench/device_workloads.hpp"
 #include "bench/map_session.hpp"
 #include "bench/named_values.hpp"
 #include "bench/node_size.hpp"
 #include "bench/own_device.hpp"
 #include "bench/own_node.hpp"
-#include "bench/point_run.hpp"
-#include "bench/progress.hpp"
-#include "bench/report.hpp"
 #include "bench/turn_costs.hpp"
 
 namespace espalier::bench {
 namespace {
 
 constexpr const char* kDeviceMap = "read";
-constexpr std::array<std::string_view, 3> kDeviceExperiments{"cache", "ycsb", "miss"};
 constexpr std::array<std::pair<std::string_view, TargetKind>, 3> kPlaces{{
     {"host", TargetKind::node},
     {"one-sided", TargetKind::one_sided},
@@ -105,92 +101,60 @@ DeviceMeasured measure_device(device::Device& device, const node::Node& host,
   return measured;
 }
 
-class DeviceReport {
- public:
-  DeviceReport(const DeviceBenchOptions& options, const Output& output)
-      : options_(options),
-        out_(output.out),
-        table_(output.out, {{"place", -8},
-                            {"cache", 10},
-                            {"balance", 8},
-                            {"k ops/s", 10},
-                            {"host B/op", 10},
-                            {"own B/op", 10},
-                            {"hits", 8},
-                            {"balanced", 10},
-                            {"forwarded", 10},
-                            {"client ns", 10},
-                            {"host ns", 8},
-                            {"device ns", 10},
-                            {"model k/s", 10},
-                            {"memory k/s", 10}}) {}
+std::vector<Column> cache_columns() {
+  return {{"place", -8, "place"},
+          {"cache", 10, "cache_bytes"},
+          {"roots", 6, "pins_roots"},
+          {"balance", 8, "balance"},
+          {"k ops/s", 10, "ops_per_s", 1, 1e-3},
+          {"host B/op", 10, "host_bytes_per_op", 0},
+          {"own B/op", 10, "own_bytes_per_op", 0},
+          {"hits", 8, "hit_share", 1, 100, " %"},
+          {"balanced/op", 11, "balanced_per_op", 2},
+          {"forwarded/op", 12, "forwarded_per_op", 2},
+          {"client ns", 10, "client_cpu_ns_per_op", 0},
+          {"host ns", 8, "host_cpu_ns_per_op", 0},
+          {"device ns", 10, "device_cpu_ns_per_op", 0},
+          {"model k/s", 10, "model_ops_per_s", 1, 1e-3},
+          {"memory k/s", 10, "model_memory_ops_per_s", 1, 1e-3}};
+}
 
-  void add(const char* place, std::uint32_t repeat, const OwnDeviceOptions& device_options,
-           const DeviceMeasured& measured) {
-    ++count_;
-    const std::uint64_t cache_bytes = device_options.cache_bytes;
-    const std::uint64_t balance = device_options.balance;
-    const auto ops = static_cast<double>(options_.load.ops * options_.load.threads);
-    const PathTraffic& traffic = measured.traffic;
-    const PathTraffic::OfDevice& device = traffic.of_device;
-    const auto per_op = [&](std::uint64_t count) { return static_cast<double>(count) / ops; };
-    const double of_memory =
-        memory_model_of(options_, per_op(device.own_bytes), per_op(traffic.bytes));
-    if (!options_.json) {
-      table_.row({place, device_options.pins_roots ? std::to_string(cache_bytes) : "none",
-                  std::to_string(balance), fmt::format("{:.1f}", measured.ops_per_s / 1e3),
-                  fmt::format("{:.0f}", per_op(traffic.bytes)),
-                  fmt::format("{:.0f}", per_op(device.own_bytes)),
-                  fmt::format("{:.1f} %", 100 * traffic.hit_share()),
-                  std::to_string(device.balanced), std::to_string(device.forwarded),
-                  fmt::format("{:.0f}", measured.costs.client_ns),
-                  fmt::format("{:.0f}", measured.costs.host_ns),
-                  fmt::format("{:.0f}", measured.costs.device_ns),
-                  fmt::format("{:.1f}", device_model(options_, measured.costs) / 1e3),
-                  fmt::format("{:.1f}", of_memory / 1e3)});
-      return;
-    }
-    Json line;
-    line["bench"] = "device";
-    line["experiment"] = "cache";
-    line["place"] = place;
-    line["cache_bytes"] = cache_bytes;
-    line["pins_roots"] = device_options.pins_roots;
-    line["balance"] = balance;
-    line["slowness"] = options_.slowness;
-    line["node_bytes"] = options_.node_bytes;
-    line["keys"] = options_.load.keys;
-    line["scan_percent"] = options_.load.scan_percent;
-    line["threads"] = options_.load.threads;
-    line["in_flight"] = options_.load.in_flight;
-    line["repeat"] = repeat;
-    line["ops_per_s"] = measured.ops_per_s;
-    line["host_bytes_per_op"] = per_op(traffic.bytes);
-    line["own_bytes_per_op"] = per_op(device.own_bytes);
-    line["round_trips_per_op"] = per_op(traffic.round_trips);
-    line["hit_share"] = traffic.hit_share();
-    line["balanced_per_op"] = per_op(device.balanced);
-    line["forwarded_per_op"] = per_op(device.forwarded);
-    line["client_cpu_ns_per_op"] = measured.costs.client_ns;
-    line["host_cpu_ns_per_op"] = measured.costs.host_ns;
-    line["device_cpu_ns_per_op"] = measured.costs.device_ns;
-    line["model_ops_per_s"] = device_model(options_, measured.costs);
-    line["own_gbps"] = options_.own_gbps;
-    line["host_gbps"] = options_.host_gbps;
-    line["model_memory_ops_per_s"] = of_memory;
-    print_line(out_, line);
-  }
-  [[nodiscard]] std::uint64_t measurements() const { return count_; }
+Json cache_line(const DeviceBenchOptions& options, const char* place, std::uint32_t repeat,
+                const OwnDeviceOptions& device_options, const DeviceMeasured& measured) {
+  const auto ops = static_cast<double>(options.load.ops * options.load.threads);
+  const PathTraffic& traffic = measured.traffic;
+  const PathTraffic::OfDevice& device = traffic.of_device;
+  const auto per_op = [&](std::uint64_t count) { return static_cast<double>(count) / ops; };
+  return {{"experiment", "cache"},
+          {"place", place},
+          {"cache_bytes", device_options.cache_bytes},
+          {"pins_roots", device_options.pins_roots},
+          {"balance", device_options.balance},
+          {"slowness", options.slowness},
+          {"node_bytes", options.node_bytes},
+          {"keys", options.load.keys},
+          {"scan_percent", options.load.scan_percent},
+          {"threads", options.load.threads},
+          {"in_flight", options.load.in_flight},
+          {"repeat", repeat},
+          {"ops_per_s", measured.ops_per_s},
+          {"host_bytes_per_op", per_op(traffic.bytes)},
+          {"own_bytes_per_op", per_op(device.own_bytes)},
+          {"round_trips_per_op", per_op(traffic.round_trips)},
+          {"hit_share", traffic.hit_share()},
+          {"balanced_per_op", per_op(device.balanced)},
+          {"forwarded_per_op", per_op(device.forwarded)},
+          {"client_cpu_ns_per_op", measured.costs.client_ns},
+          {"host_cpu_ns_per_op", measured.costs.host_ns},
+          {"device_cpu_ns_per_op", measured.costs.device_ns},
+          {"model_ops_per_s", device_model(options, measured.costs)},
+          {"own_gbps", options.own_gbps},
+          {"host_gbps", options.host_gbps},
+          {"model_memory_ops_per_s",
+           memory_model_of(options, per_op(device.own_bytes), per_op(traffic.bytes))}};
+}
 
- private:
-  const DeviceBenchOptions& options_;
-  std::ostream& out_;
-  Table table_;
-  std::uint64_t count_ = 0;
-};
-
-/// Returns how many measurements there were.
-std::uint64_t run_cache(const DeviceBenchOptions& options, const Output& output) {
+std::vector<OwnDeviceOptions> devices_of(const DeviceBenchOptions& options) {
   const std::vector<std::uint64_t> caches =
       options.cache_bytes.empty()
           ? std::vector<std::uint64_t>{0, std::uint64_t{1} << 20, std::uint64_t{64} << 20}
@@ -211,9 +175,12 @@ std::uint64_t run_cache(const DeviceBenchOptions& options, const Output& output)
       devices.back().balance = static_cast<std::uint32_t>(balance);
     }
   }
-  Progress progress(output);
-  DeviceReport report(options, output);
-  progress.show("the host alone");
+  return devices;
+}
+
+void run_cache(const DeviceBenchOptions& options, Report& report) {
+  report.table(cache_columns());
+  report.progress().show("the host alone");
   const auto host = start_host(options.load);
   Store store = value_or_throw(Store::connect(local_address(*host)), "cannot connect");
   const Map map = value_or_throw(
@@ -223,39 +190,17 @@ std::uint64_t run_cache(const DeviceBenchOptions& options, const Output& output)
   for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
     const DeviceMeasured alone =
         ask_rounds(local_address(*host), options.load, *host, nullptr, [](const Store&) {});
-    progress.clear();
-    report.add("host", repeat, {.cache_bytes = 0}, alone);
-    for (const OwnDeviceOptions& each : devices) {
-      progress.show(fmt::format("a device that remembers {} bytes", each.cache_bytes));
+    report.line(cache_line(options, "host", repeat, {.cache_bytes = 0}, alone));
+    for (const OwnDeviceOptions& each : devices_of(options)) {
+      report.progress().show(fmt::format("a device that remembers {} bytes", each.cache_bytes));
       const auto device = start_own_device(*host, each);
       const DeviceMeasured measured = measure_device(*device, *host, options.load);
-      progress.clear();
-      report.add("device", repeat, each, measured);
+      report.line(cache_line(options, "device", repeat, each, measured));
     }
   }
-  return report.measurements();
-}
-
-std::optional<std::string> problem_of_workloads(const DeviceBenchOptions& options) {
-  if (options.cache_bytes.size() > 1) return "--experiment ycsb takes one --cache";
-  if (options.places.empty()) return "--places names no place";
-  if (options.workloads.empty()) return "--workload names no workload";
-  if (options.distributions.empty()) return "--distribution names none";
-  const auto covers = [](Workload workload) { return covers_keys(workload); };
-  if (std::ranges::any_of(options.workloads, covers)) {
-    return "--workload must be of those that ask a map that is there: a to f, cloud, get, scan, "
-           "mixed";
-  }
-  const auto is_share = [](double share) { return share >= 0 && share <= 1; };
-  if (!std::ranges::all_of(options.scan_shares, is_share)) return "--scan-share must be 0 to 1";
-  return std::nullopt;
 }
 
 }  // namespace
-
-std::string device_experiment_names() {
-  return fmt::to_string(fmt::join(kDeviceExperiments, ", "));
-}
 
 std::string_view place_name(TargetKind kind) { return name_in(kPlaces, kind); }
 
@@ -263,42 +208,50 @@ std::optional<TargetKind> parse_device_place(std::string_view text) {
   return value_in(kPlaces, text);
 }
 
-std::optional<std::string> problem_of(const DeviceBenchOptions& options) {
-  if (auto problem = problem_of_experiments(options.experiments, kDeviceExperiments)) {
-    return problem;
-  }
-  if (options.experiments.empty()) return "--experiment names none";
-  if (auto problem = problem_of(options.load)) return problem;
-  if (!is_node_size(options.node_bytes)) return kNoNodeSize;
-  const auto weighs = [](std::uint64_t balance) { return balance <= 1000; };
-  if (!std::ranges::all_of(options.balances, weighs)) return "--balance must be 0 to 1000";
-  if (!(options.own_gbps > 0) || !(options.host_gbps > 0)) {
-    return "--own-gbps and --host-gbps must be above 0";
-  }
-  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
-  const bool ycsb = is_chosen(options.experiments, "ycsb");
-  if ((ycsb || is_chosen(options.experiments, "miss")) && options.balances.size() > 1) {
-    return "--experiment ycsb and miss take one --balance";
-  }
-  return ycsb ? problem_of_workloads(options) : std::nullopt;
+void DeviceBenchOptions::declare(OptionRows& rows) {
+  rows.any_numbers("--cache", cache_bytes, {},
+                   "bytes that the device remembers besides the root; 0,1048576,67108864 by "
+                   "default (cache), 67108864 (ycsb), from 0 to what knows each leaf (miss)");
+  rows.any_numbers("--balance", balances, {0, 1000},
+                   "weights of its balancer, 0 being none; 0,1 by default (cache), 0 (ycsb, miss)");
+  rows.flag("--bare", bare, "first a device that remembers nothing, the root included (cache)");
+  rows.number("--own-gbps", own_gbps, {1e-9},
+              "what the device's own memory gives, for the model of both ways (cache)");
+  rows.number("--host-gbps", host_gbps, {1e-9},
+              "what the way to its host's memory gives, likewise");
+  rows.number("--slow", slowness, {1, 1000},
+              "how many times as slow the device's worker is as this machine: it spins after each "
+              "turn");
+  rows.choices("--places", places, parse_device_place,
+               "host, one-sided, device (ycsb); all by default");
+  rows.choices("--workload", workloads, parse_workload,
+               "a b c d e f, cloud, get, scan, mixed (ycsb); a,b,c,d,e,f,cloud by default");
+  rows.choices("--distribution", distributions, parse_distribution,
+               "zipfian, uniform, latest (ycsb); zipfian,uniform by default, of d latest,uniform");
+  rows.numbers("--scan-share", scan_shares, {0, 1}, "shares of scans (ycsb, workload cloud)");
+  rows.number("--repeats", repeats, {1, 1000}, "rounds, in which all ways take turns");
+  rows.number("--node-bytes", node_bytes, {}, "size of nodes");
+  rows.require(is_node_size(node_bytes), kNoNodeSize);
+  load.declare(rows);
+  rows.json(*this);
+  const auto is_named = [&](const char* name) {
+    return std::ranges::count(experiments, name) != 0;
+  };
+  rows.require(!is_named("ycsb") || cache_bytes.size() <= 1, "--experiment ycsb takes one --cache");
+  rows.require((!is_named("ycsb") && !is_named("miss")) || balances.size() <= 1,
+               "--experiment ycsb and miss take one --balance");
+  rows.require(std::ranges::none_of(workloads, covers_keys),
+               "--workload must be of those that ask a map that is there: a to f, cloud, get, "
+               "scan, mixed");
 }
 
-int run_device(const DeviceBenchOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  std::uint64_t measurements = 0;
-  bool equal = true;
-  if (is_chosen(options.experiments, "cache")) measurements += run_cache(options, output);
-  if (is_chosen(options.experiments, "ycsb") || is_chosen(options.experiments, "miss")) {
-    DeviceWorkloads workloads(options, output);
-    if (is_chosen(options.experiments, "ycsb")) workloads.run_ycsb();
-    if (is_chosen(options.experiments, "miss")) workloads.run_miss();
-    measurements += workloads.measurements();
-    equal = workloads.equal();
-  }
-  print_measurements(output.out, "device", measurements, options.json);
-  if (!equal) say_answers_differ(output);
-  return equal ? 0 : 1;
+std::vector<ExperimentRow> DeviceBenchOptions::experiment_rows() const {
+  const auto of = [this](void (*run)(const DeviceBenchOptions&, Report&)) {
+    return [this, run](Report& report) { run(*this, report); };
+  };
+  return {{"cache", {}, of(run_cache)},
+          {"ycsb", {}, of(run_device_ycsb), true},
+          {"miss", {}, of(run_device_miss), true}};
 }
 
 }  // namespace espalier::bench

@@ -12,19 +12,21 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
-#include "bench/output.hpp"
+#include "bench/point_options.hpp"
 #include "bench/read_load.hpp"
 #include "bench/target.hpp"
 #include "bench/workload.hpp"
 
 namespace espalier::bench {
 
-struct DeviceBenchOptions {
-  std::vector<std::string> experiments{"cache"};
+struct DeviceBenchOptions : PointOptions {
+  static constexpr const char* kBench = "device";
+  static constexpr const char* kSummary = "requests through a device, beside its host alone";
+  DeviceBenchOptions() { repeats = 1; }  // rounds, in each of which all ways take turns
+
   ReadLoad load{};  ///< ycsb and miss take all of it but the share of scans
   /// Of the device, besides the root, which it always keeps. Empty: 0, 1 MiB, 64 MiB (cache);
   /// 64 MiB (ycsb); from nothing to what knows each leaf (miss).
@@ -36,8 +38,7 @@ struct DeviceBenchOptions {
   double host_gbps = 13;
   std::vector<std::uint64_t> balances;  ///< weights; 0: off. Empty: 0, 1 (cache), 0 (ycsb, miss)
   std::uint64_t node_bytes = 8192;
-  double slowness = 1;        ///< of the device's core: node::WorkerCore
-  std::uint32_t repeats = 1;  ///< rounds, in each of which all ways take turns
+  double slowness = 1;  ///< of the device's core: node::WorkerCore
   // Those below: ycsb.
   std::vector<TargetKind> places{TargetKind::node, TargetKind::one_sided, TargetKind::device};
   std::vector<Workload> workloads{Workload::a, Workload::b, Workload::c,    Workload::d,
@@ -45,21 +46,13 @@ struct DeviceBenchOptions {
   /// zipfian: of workload d, latest.
   std::vector<Distribution> distributions{Distribution::zipfian, Distribution::uniform};
   std::vector<double> scan_shares{0.5, 0.8, 1};  ///< workload cloud
-  bool json = false;
-};
 
-/// The names of all experiments, with commas between.
-[[nodiscard]] std::string device_experiment_names();
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
+};
 
 /// Where the map is asked, as lines have it: host, one-sided, device.
 [[nodiscard]] std::string_view place_name(TargetKind kind);
 [[nodiscard]] std::optional<TargetKind> parse_device_place(std::string_view text);
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const DeviceBenchOptions& options);
-
-/// Returns what main should: 1 if the answers of two ways differ.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_device(const DeviceBenchOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -5,10 +5,11 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
 #include <memory>
-#include <stdexcept>
+#include <string>
+#include <utility>
 
+#include "bench/benchmark.hpp"
 #include "bench/fabric_atomics.hpp"
 #include "bench/fabric_loop.hpp"
 #include "bench/probe.hpp"
@@ -18,8 +19,6 @@ namespace {
 
 using fabric::Opcode;
 
-constexpr std::array<std::string_view, 5> kFabricExperiments{"verbs", "batch", "loss", "atomics",
-                                                             "local"};
 constexpr std::array kVerbs{Opcode::read,      Opcode::write,        Opcode::send,
                             Opcode::fetch_add, Opcode::compare_swap, Opcode::write_immediate};
 constexpr std::uint32_t kSmall = 64;
@@ -114,9 +113,8 @@ class FabricPoints {
     add(FabricKind::shm, loop);
     MeasuredPoint& copy = points_.emplace_back(points_.back());
     copy.target = "memcpy";
-    copy.measure = [loop, servers = servers_] {
-      return pinned([&] { return run_memcpy(servers->of(FabricKind::shm), loop); });
-    };
+    copy.measure = pinned(
+        [loop, servers = servers_] { return run_memcpy(servers->of(FabricKind::shm), loop); });
     return std::move(points_);
   }
 
@@ -131,31 +129,23 @@ class FabricPoints {
     return loop;
   }
 
-  template <class Work>
-  static PointSample pinned(const Work& work) {
-    PointSample sample;
-    run_pinned([&] { sample = work(); });
-    return sample;
-  }
-
   void add(FabricKind kind, const FabricLoop& loop, double loss = 0) {
-    MeasuredPoint point;
-    point.target = name(kind);
-    point.workload = fabric::name(loop.opcode);
-    point.parameters["bytes"] = loop.bytes;
-    point.parameters["in_flight"] = loop.in_flight;
-    point.parameters["batch"] = loop.batch;
-    point.parameters["signal_every"] = loop.signal_every;
-    point.parameters["inline"] = loop.inlined;
-    point.parameters["region_bytes"] = options_.region_bytes;
-    point.parameters["loss"] = loss;
-    point.threads = 2;
-    point.answers =
-        fmt::format("{} {} {} {}", point.workload, loop.bytes, loop.ops, loop.signal_every);
-    point.measure = [kind, loss, loop, servers = servers_] {
-      return pinned([&] { return run_loop(servers->of(kind, loss), loop); });
-    };
-    points_.push_back(std::move(point));
+    const auto opcode = fabric::name(loop.opcode);
+    points_.push_back(
+        {.target = std::string(name(kind)),
+         .workload = std::string(opcode),
+         .parameters = {{"bytes", loop.bytes},
+                        {"in_flight", loop.in_flight},
+                        {"batch", loop.batch},
+                        {"signal_every", loop.signal_every},
+                        {"inline", loop.inlined},
+                        {"region_bytes", options_.region_bytes},
+                        {"loss", loss}},
+         .threads = 2,
+         .answers = fmt::format("{} {} {} {}", opcode, loop.bytes, loop.ops, loop.signal_every),
+         .measure = pinned([kind, loss, loop, servers = servers_] {
+           return run_loop(servers->of(kind, loss), loop);
+         })});
   }
 
   const FabricOptions& options_;
@@ -165,49 +155,30 @@ class FabricPoints {
 
 }  // namespace
 
-std::string fabric_experiment_names() {
-  return fmt::to_string(fmt::join(kFabricExperiments, ", "));
+void FabricOptions::declare(OptionRows& rows) {
+  rows.choices("--transport", transports, parse_fabric_kind,
+               fabric_kind_names() + "; shm,roce-udp by default");
+  rows.numbers("--bytes", bytes, {1, 1U << 20}, "sizes (verbs)");
+  rows.numbers("--in-flight", in_flight, {1, 1024}, "requests in flight (verbs)");
+  rows.numbers("--batches", batches, {1, 1024}, "READs posted with one doorbell (batch)");
+  rows.numbers("--loss", losses, {0, 0.5}, "share of packets that get lost (loss)");
+  rows.number("--region-bytes", region_bytes, {2U << 20, std::uint64_t{1} << 40},
+              "memory that is offered; READs go to random places of its first half");
+  rows.number("--ops", ops, {1, std::uint64_t{1} << 32},
+              "requests of a measurement; of long ones fewer");
+  rows.of_points(*this);
 }
 
-std::optional<std::string> problem_of(const FabricOptions& options) {
-  if (auto problem = problem_of_experiments(options.experiments, kFabricExperiments))
-    return problem;
-  const auto any = [](const std::vector<std::uint32_t>& values, std::uint32_t low,
-                      std::uint32_t high) {
-    return values.empty() || std::ranges::any_of(values, [&](std::uint32_t value) {
-             return value < low || value > high;
-           });
+std::vector<ExperimentRow> FabricOptions::experiment_rows() const {
+  const auto servers = std::make_shared<Servers>(region_bytes);
+  const auto of = [&](std::vector<MeasuredPoint> (FabricPoints::*points)()) {
+    return [this, servers, points](Report&) { return (FabricPoints(*this, servers).*points)(); };
   };
-  if (options.transports.empty()) return "--transport names none";
-  if (any(options.bytes, 1, 1u << 20)) return "--bytes must be 1 to 1048576";
-  if (any(options.in_flight, 1, 1024)) return "--in-flight must be 1 to 1024";
-  if (any(options.batches, 1, 1024)) return "--batches must be 1 to 1024";
-  if (options.region_bytes < (std::uint64_t{2} << 20) ||
-      options.region_bytes > (std::uint64_t{1} << 40)) {
-    return "--region-bytes must be 2 MiB to 1 TiB";
-  }
-  if (options.ops < 1 || options.ops > (std::uint64_t{1} << 32)) {
-    return "--ops must be 1 to 4294967296";
-  }
-  if (std::ranges::any_of(options.losses,
-                          [](double loss) { return !(loss >= 0 && loss <= 0.5); })) {
-    return "--loss must be 0 to 0.5";
-  }
-  if (options.repeats < 1) return "--repeats must be at least 1";
-  return std::nullopt;
-}
-
-int run_fabric(const FabricOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  PointRun run("fabric", options, output);
-  const auto servers = std::make_shared<Servers>(options.region_bytes);
-  const auto points = [&] { return FabricPoints(options, servers); };
-  if (is_chosen(options.experiments, "verbs")) run.run("verbs", points().verbs());
-  if (is_chosen(options.experiments, "batch")) run.run("batch", points().batches());
-  if (is_chosen(options.experiments, "loss")) run.run("loss", points().losses());
-  if (is_chosen(options.experiments, "atomics")) run.run("atomics", points().atomics());
-  if (is_chosen(options.experiments, "local")) run.run("local", points().local());
-  return run.finish();
+  return {{"verbs", of(&FabricPoints::verbs)},
+          {"batch", of(&FabricPoints::batches)},
+          {"loss", of(&FabricPoints::losses)},
+          {"atomics", of(&FabricPoints::atomics)},
+          {"local", of(&FabricPoints::local)}};
 }
 
 }  // namespace espalier::bench

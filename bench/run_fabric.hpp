@@ -11,17 +11,17 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "bench/fabric_ends.hpp"
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
 struct FabricOptions : PointOptions {
+  static constexpr const char* kBench = "fabric";
+  static constexpr const char* kSummary = "the verbs, transport by transport";
+
   std::vector<FabricKind> transports{FabricKind::shm, FabricKind::roce_udp};
   std::vector<std::uint32_t> bytes{8, 64, 1024, 4096, 65536};
   std::vector<std::uint32_t> in_flight{1, 32};
@@ -29,16 +29,9 @@ struct FabricOptions : PointOptions {
   std::vector<double> losses{0, 0.01, 0.2};
   std::uint64_t region_bytes = std::uint64_t{64} << 20;
   std::uint64_t ops = 400'000;  ///< of a measurement with small messages; long ones do fewer
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// The names of all experiments, with commas between.
-std::string fabric_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const FabricOptions& options);
-
-/// Returns what main should: 1 if points that should agree did not.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_fabric(const FabricOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -4,13 +4,13 @@
 #include <fmt/ostream.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
 #include <stdexcept>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/hash_lines.hpp"
 #include "bench/hash_points.hpp"
 #include "bench/noop_client.hpp"
@@ -20,9 +20,6 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 6> kHashExperiments{"peak",   "latency", "batches",
-                                                           "growth", "lines",   "signals"};
-constexpr std::array<std::string_view, 3> kTargetExperiments{"peak", "latency", "batches"};
 constexpr std::uint64_t kLinesBytesMin = std::uint64_t{64} << 20;
 
 /// What a point varies.
@@ -32,49 +29,15 @@ struct HashSetting {
   bool clocked = false;
 };
 
-class HashRun {
+/// The targets, and what they are asked.
+class HashTargets {
  public:
-  HashRun(const HashBenchOptions& options, const Output& output)
-      : options_(options),
-        output_(output),
-        pairs_(options.pairs, options.seed),
-        run_("hash", options, output) {}
-
-  int run() {
-    using Kind = HashTargetKind;
-    run_of(Kind::embedded, "growth", [&] { return std::vector{growth_point(options_)}; });
-    run_of(Kind::embedded, "lines", [&] { return line_points(options_); });
-    run_of(Kind::rings_write, "signals", [&] { return signal_points(options_); });
-    if (asks_targets()) make_targets();
-    if (is_chosen(options_.experiments, "peak")) peak();
-    if (is_chosen(options_.experiments, "latency")) latency();
-    if (is_chosen(options_.experiments, "batches")) batches();
-    const int finished = run_.finish();
-    return missing_ ? 1 : finished;
-  }
-
- private:
-  struct Loaded {
-    HashTargetKind kind;
-    std::unique_ptr<HashTarget> target;
-  };
-
-  // What is measured of one target alone.
-  template <class Points>
-  void run_of(HashTargetKind kind, std::string_view experiment, const Points& points) {
-    if (!is_chosen(options_.experiments, experiment)) return;
-    const bool asked = options_.targets.empty() || std::ranges::count(options_.targets, kind) != 0;
-    run_.run(experiment, asked ? points() : std::vector<MeasuredPoint>());
-  }
-
-  [[nodiscard]] bool asks_targets() const {
-    return std::ranges::any_of(kTargetExperiments, [&](std::string_view name) {
-      return is_chosen(options_.experiments, name);
-    });
-  }
+  explicit HashTargets(const HashBenchOptions& options)
+      : options_(options), pairs_(options.pairs, options.seed) {}
 
   // All are there at once, so that a change of the machine meets all of them.
-  void make_targets() {
+  void make(Report& report) {
+    if (!targets_.empty()) return;
     const bool named = !options_.targets.empty();
     const std::uint64_t cache = options_.pairs * 64 * options_.cache_percent / 100;
     for (const HashTargetKind kind : named ? options_.targets : all_hash_targets()) {
@@ -83,12 +46,47 @@ class HashRun {
         run_pinned([&] { fill(*target); });
         targets_.push_back({kind, std::move(target)});
       } catch (const std::runtime_error& error) {
-        fmt::print(output_.err, "espalier-bench: target {}: {}\n", name(kind), error.what());
-        missing_ = missing_ || named;
+        const std::string why = fmt::format("target {}: {}", name(kind), error.what());
+        fmt::print(report.output().err, "espalier-bench: {}\n", why);
+        if (named) report.fail("a target that was named cannot run: " + why);
       }
     }
     if (targets_.empty()) throw std::runtime_error("no target can run");
   }
+
+  [[nodiscard]] std::vector<MeasuredPoint> peak() {
+    constexpr std::uint32_t kInFlight = 32;
+    auto points = with_lines();
+    add_noops(points, kInFlight);
+    for (const HashDraw draw : {HashDraw::uniform, HashDraw::zipfian}) {
+      for (const std::uint32_t gets : {100u, 50u}) {
+        add_points(points, {{draw, gets}, kInFlight, false});
+      }
+    }
+    return points;
+  }
+  [[nodiscard]] std::vector<MeasuredPoint> latency() {
+    auto points = with_lines();
+    for (const std::uint32_t gets : {100u, 50u}) {
+      for (const std::uint32_t batch : {1u, 32u}) {
+        add_points(points, {{HashDraw::zipfian, gets}, batch, true});
+      }
+    }
+    return points;
+  }
+  [[nodiscard]] std::vector<MeasuredPoint> batches() {
+    auto points = with_lines();
+    for (const std::uint32_t batch : options_.batches) {
+      add_points(points, {{HashDraw::zipfian, 100}, batch, false});
+    }
+    return points;
+  }
+
+ private:
+  struct Loaded {
+    HashTargetKind kind;
+    std::unique_ptr<HashTarget> target;
+  };
 
   void fill(HashTarget& target) {
     constexpr std::uint64_t kTogether = 4096;
@@ -164,7 +162,7 @@ class HashRun {
   // What a get took, where clients read by themselves.
   static void add_traffic(PointSample& sample, const tree::WalkTraffic& before,
                           const tree::WalkTraffic& now, double gets) {
-    const auto each = [&](const char* what, std::uint64_t tree::WalkTraffic::* count) {
+    const auto each = [&](const char* what, std::uint64_t tree::WalkTraffic::*count) {
       if (gets > 0)
         sample.numbers.emplace_back(what, static_cast<double>(now.*count - before.*count) / gets);
     };
@@ -186,38 +184,34 @@ class HashRun {
   }
 
   void add_points(std::vector<MeasuredPoint>& points, const HashSetting& setting) {
+    const auto& [draw, gets] = setting.mix;
     for (const Loaded& loaded : targets_) {
-      MeasuredPoint point;
-      point.target = name(loaded.kind);
-      point.workload = setting.mix.gets_percent == 100 ? "get" : "get-put";
-      point.parameters["distribution"] = name(setting.mix.draw);
-      point.parameters["gets_percent"] = setting.mix.gets_percent;
-      point.parameters["batch"] = setting.batch;
-      point.parameters["keys"] = options_.pairs;
-      point.parameters["key_bytes"] = kHashKeyBytes;
-      point.parameters["value_bytes"] = kHashValueBytes;
-      point.parameters["settings"] = loaded.target->settings();
-      point.threads = has_server(loaded.kind) ? 2 : 1;
-      point.answers = fmt::format("{} {}", name(setting.mix.draw), setting.mix.gets_percent);
-      point.measure = [this, &target = *loaded.target, setting] {
-        return measure(target, setting);
-      };
-      points.push_back(std::move(point));
+      points.push_back({.target = std::string(name(loaded.kind)),
+                        .workload = gets == 100 ? "get" : "get-put",
+                        .parameters = {{"distribution", name(draw)},
+                                       {"gets_percent", gets},
+                                       {"batch", setting.batch},
+                                       {"keys", options_.pairs},
+                                       {"key_bytes", kHashKeyBytes},
+                                       {"value_bytes", kHashValueBytes},
+                                       {"settings", loaded.target->settings()}},
+                        .threads = has_server(loaded.kind) ? 2U : 1U,
+                        .answers = fmt::format("{} {}", name(draw), gets),
+                        .measure = [this, &target = *loaded.target, setting] {
+                          return measure(target, setting);
+                        }});
     }
   }
   [[nodiscard]] std::vector<MeasuredPoint> with_lines() {
-    MeasuredPoint point;
-    point.workload = "random-lines";
-    point.parameters["bytes"] = std::max(options_.pairs * 80, kLinesBytesMin);
-    point.answers = "lines";
-    point.measure = [this] {
-      PointSample sample;
-      measure_lines(sample);
-      return sample;
-    };
-    std::vector<MeasuredPoint> points;
-    points.push_back(std::move(point));
-    return points;
+    MeasuredPoint lines{.workload = "random-lines",
+                        .parameters = {{"bytes", std::max(options_.pairs * 80, kLinesBytesMin)}},
+                        .answers = "lines",
+                        .measure = [this] {
+                          PointSample sample;
+                          measure_lines(sample);
+                          return sample;
+                        }};
+    return {std::move(lines)};
   }
 
   /// By the rings of our own nodes, one for each of them.
@@ -225,96 +219,69 @@ class HashRun {
     for (const Loaded& loaded : targets_) {
       const std::string address = loaded.target->node_address();
       if (address.empty()) continue;
-      MeasuredPoint point;
-      point.target = name(loaded.kind);
-      point.workload = "noop";
-      point.parameters["batch"] = in_flight;
-      point.threads = 2;
-      point.answers = "noops";
       const NoopPlan plan{.in_flight = in_flight, .ops = options_.ops};
-      point.measure = [address, plan] {
-        PointSample sample;
-        run_pinned([&] {
-          NoopClient client(address, plan);
-          const base::Stopwatch watch;
-          sample.checksum = client.keep_in_flight(plan.ops);
-          sample.took(plan.ops, static_cast<double>(watch.elapsed_ns()) * 1e-9);
-        });
-        return sample;
-      };
-      points.push_back(std::move(point));
+      points.push_back({.target = std::string(name(loaded.kind)),
+                        .workload = "noop",
+                        .parameters = {{"batch", in_flight}},
+                        .threads = 2,
+                        .answers = "noops",
+                        .measure = pinned([address, plan] {
+                          PointSample sample;
+                          NoopClient client(address, plan);
+                          const base::Stopwatch watch;
+                          sample.checksum = client.keep_in_flight(plan.ops);
+                          sample.took(plan.ops, static_cast<double>(watch.elapsed_ns()) * 1e-9);
+                          return sample;
+                        })});
     }
-  }
-
-  void peak() {
-    constexpr std::uint32_t kInFlight = 32;
-    auto points = with_lines();
-    add_noops(points, kInFlight);
-    for (const HashDraw draw : {HashDraw::uniform, HashDraw::zipfian}) {
-      for (const std::uint32_t gets : {100u, 50u}) {
-        add_points(points, {{draw, gets}, kInFlight, false});
-      }
-    }
-    run_.run("peak", points);
-  }
-  void latency() {
-    auto points = with_lines();
-    for (const std::uint32_t gets : {100u, 50u}) {
-      for (const std::uint32_t batch : {1u, 32u}) {
-        add_points(points, {{HashDraw::zipfian, gets}, batch, true});
-      }
-    }
-    run_.run("latency", points);
-  }
-  void batches() {
-    auto points = with_lines();
-    for (const std::uint32_t batch : options_.batches) {
-      add_points(points, {{HashDraw::zipfian, 100}, batch, false});
-    }
-    run_.run("batches", points);
   }
 
   const HashBenchOptions& options_;
-  const Output& output_;
   const HashPairs pairs_;
-  PointRun run_;
   std::vector<Loaded> targets_;
   std::map<std::pair<HashDraw, std::uint32_t>, RequestList> lists_;
   double lines_per_s_ = 0;
-  bool missing_ = false;  // a target that was named
 };
 
 }  // namespace
 
-std::string hash_experiment_names() {
-  std::string names;
-  for (const std::string_view one : kHashExperiments) {
-    names += fmt::format("{}{}", names.empty() ? "" : ", ", one);
-  }
-  return names;
+void HashBenchOptions::declare(OptionRows& rows) {
+  rows.any_choices("--target", targets, parse_hash_target,
+                   "embedded, unix, rings-write, rings-send, device, absl, boost, memcached; by "
+                   "default those that are there");
+  rows.numbers("--batches", batches, {1, 256}, "requests in flight (batches)");
+  rows.number("--keys", pairs, {1, 2'000'000'000}, "pairs of 16 and 48 bytes");
+  rows.number("--ops", ops, {1, 1'000'000'000}, "requests of a measurement");
+  rows.on_or_off("--versions", versions, " (ours only)");
+  rows.number("--cache", cache_percent, {0, 100}, "percent of the pairs (device only)");
+  rows.number("--probe-seconds", probe_seconds, {0, 60},
+              "for each try at the rate of random lines");
+  rows.of_points(*this);
 }
 
-std::optional<std::string> problem_of(const HashBenchOptions& options) {
-  if (const auto problem = problem_of_experiments(options.experiments, kHashExperiments)) {
-    return problem;
-  }
-  if (options.pairs < 1 || options.pairs > 2'000'000'000) return "--keys must be 1 to 2000000000";
-  if (options.ops < 1 || options.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
-  const auto outside = [](std::uint32_t batch) { return batch < 1 || batch > 256; };
-  if (options.batches.empty() || std::ranges::any_of(options.batches, outside)) {
-    return "--batches must be 1 to 256";
-  }
-  if (options.cache_percent > 100) return "--cache must be 0 to 100";
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  if (!(options.probe_seconds >= 0) || options.probe_seconds > 60) {
-    return "--probe-seconds must be 0 to 60";
-  }
-  return std::nullopt;
-}
-
-int run_hash(const HashBenchOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  return HashRun(options, output).run();
+std::vector<ExperimentRow> HashBenchOptions::experiment_rows() const {
+  // Of one target alone: no points where that is not asked for.
+  using Points = std::vector<MeasuredPoint> (*)(const HashBenchOptions&);
+  const auto only = [this](HashTargetKind kind, Points points) {
+    return [this, kind, points](Report&) {
+      const bool asked = targets.empty() || std::ranges::count(targets, kind) != 0;
+      return asked ? points(*this) : std::vector<MeasuredPoint>();
+    };
+  };
+  const auto shared = std::make_shared<std::unique_ptr<HashTargets>>();
+  const auto of_all = [this, shared](std::vector<MeasuredPoint> (HashTargets::*points)()) {
+    return [this, shared, points](Report& report) {
+      if (*shared == nullptr) *shared = std::make_unique<HashTargets>(*this);
+      (*shared)->make(report);
+      return (**shared.*points)();
+    };
+  };
+  return {{"peak", of_all(&HashTargets::peak)},
+          {"latency", of_all(&HashTargets::latency)},
+          {"batches", of_all(&HashTargets::batches)},
+          {"growth", only(HashTargetKind::embedded, growth_points)},
+          {"lines", only(HashTargetKind::embedded, line_points)},
+          {"signals", only(HashTargetKind::rings_write, signal_points)}};
 }
 
 }  // namespace espalier::bench

@@ -15,17 +15,17 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "bench/hash_target.hpp"
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
 struct HashBenchOptions : PointOptions {
+  static constexpr const char* kBench = "hash";
+  static constexpr const char* kSummary = "hash maps, beside peers";
+
   /// Empty: all that are there.
   std::vector<HashTargetKind> targets;
   std::vector<std::uint32_t> batches{1, 2, 4, 8, 16, 32, 64};
@@ -34,16 +34,11 @@ struct HashBenchOptions : PointOptions {
   bool versions = true;             ///< of our own maps
   std::uint32_t cache_percent = 7;  ///< of its pairs that a device may remember
   double probe_seconds = 0.05;      ///< for each try at the rate of random lines
+
+  void declare(OptionRows& rows);
+  /// A target that was named and cannot run makes the benchmark fail; the others are measured all
+  /// the same.
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-[[nodiscard]] std::string hash_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const HashBenchOptions& options);
-
-/// Returns what main should: 1 if answers differ, or if a target that was named cannot run, which
-/// is said on standard error; the others are measured all the same.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_hash(const HashBenchOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -1,153 +1,104 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_in_network.hpp"
 
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
-#include <algorithm>
 #include <bit>
-#include <cmath>
-#include <stdexcept>
 
 #include "base/clock.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/figure_points.hpp"
-#include "bench/progress.hpp"
 #include "bench/rank_tree.hpp"
-#include "bench/report.hpp"
 #include "dataplane/compiler.hpp"
 
 namespace espalier::bench {
 namespace {
 
-double rounded_to_four_places(double value) { return std::round(value * 1e4) / 1e4; }
+Json figure_line(const InNetworkOptions& options, const FigurePoint& point) {
+  const FigureRequests requests = requests_of(point, options.fanout, options.seed);
+  const base::Stopwatch watch;
+  const dataplane::Compiled compiled = dataplane::compile(requests.tree.tree, point.limits);
+  const std::uint64_t compile_ns = watch.elapsed_ns();
+  const Trips trips = count_trips(requests.tree, compiled.tables, requests.accesses);
+  const double mean = rounded_to_four_places(trips.mean);
+  const std::uint32_t without = requests.tree.levels + 1;
+  const auto trip_ns = static_cast<double>(options.model_trip_ns);
+  Json shares = Json::array();
+  for (const double share : trips.shares) shares.push_back(rounded_to_four_places(share));
+  return {{"target", "tables"},
+          {"workload", point.figure},
+          {"keys", point.keys},
+          {"fanout", options.fanout},
+          {"theta", point.theta},
+          {"changed", point.changed},
+          {"ranges", point.limits.ranges},
+          {"sets", point.limits.sets},
+          {"nodes_per_set", point.limits.nodes_per_set},
+          {"threads", 1},
+          {"seed", options.seed},
+          {"ops", point.keys},
+          {"round_trips_per_op", mean},
+          {"round_trips_p99", trips.p99},
+          {"round_trips_without", without},
+          {"model_trip_ns", options.model_trip_ns},
+          {"model_latency_ns", mean * trip_ns},
+          {"model_latency_ns_p99", trips.p99 * trip_ns},
+          {"model_latency_ns_without", without * trip_ns},
+          {"model_ops_per_second", 1e9 / (mean * trip_ns)},
+          {"model_ops_per_second_without", 1e9 / (without * trip_ns)},
+          {"model_latency_ratio", mean / without},
+          {"model_ops_per_second_ratio", without / mean},
+          {"shares", std::move(shares)},
+          {"merged_nodes", compiled.merged},
+          {"compile_ns", compile_ns},
+          {"result_hash", hex(std::bit_cast<std::uint64_t>(trips.mean))}};
+}
 
-class InNetworkRun {
- public:
-  InNetworkRun(const InNetworkOptions& options, const Output& output)
-      : options_(options),
-        out_(output.out),
-        progress_(output),
-        table_(output.out, {{"experiment", -10},
-                            {"keys", 9},
-                            {"skew", 5},
-                            {"changed", 7},
-                            {"ranges", 6},
-                            {"sets", 4},
-                            {"nodes", 6},
-                            {"without", 7},
-                            {"READs", 6},
-                            {"p99", 4},
-                            {"one READ", 8},
-                            {"model us", 8},
-                            {"compile ms", 10}}) {}
-
-  void run(const char* figure) {
-    FigurePoint usual;
-    usual.keys = options_.keys;
-    usual.limits.ranges = options_.ranges;
-    usual.limits.sets = options_.sets;
-    usual.limits.nodes_per_set = options_.nodes_per_set;
-    for (const FigurePoint& point : points_of(figure, usual)) measure(point);
+void run_figure(const InNetworkOptions& options, const char* figure, Report& report) {
+  report.table({{"experiment", -10, "workload"},
+                {"keys", 9, "keys"},
+                {"skew", 5, "theta", 2},
+                {"changed", 7, "changed", 2},
+                {"ranges", 6, "ranges"},
+                {"sets", 4, "sets"},
+                {"nodes", 6, "nodes_per_set"},
+                {"without", 7, "round_trips_without"},
+                {"READs", 6, "round_trips_per_op", 2},
+                {"p99", 4, "round_trips_p99"},
+                {"model us", 8, "model_latency_ns", 1, 1e-3},
+                {"compile ms", 10, "compile_ns", 1, 1e-6}});
+  FigurePoint usual;
+  usual.keys = options.keys;
+  usual.limits.ranges = options.ranges;
+  usual.limits.sets = options.sets;
+  usual.limits.nodes_per_set = options.nodes_per_set;
+  for (const FigurePoint& point : points_of(figure, usual)) {
+    report.progress().show(fmt::format("{}: {} keys", point.figure, point.keys));
+    report.line(figure_line(options, point));
   }
-  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
-
- private:
-  void measure(const FigurePoint& point) {
-    progress_.show(fmt::format("{}: {} keys", point.figure, point.keys));
-    const FigureRequests requests = requests_of(point, options_.fanout, options_.seed);
-    const base::Stopwatch watch;
-    const dataplane::Compiled compiled = dataplane::compile(requests.tree.tree, point.limits);
-    const std::uint64_t compile_ns = watch.elapsed_ns();
-    print(point, requests.tree, compiled,
-          count_trips(requests.tree, compiled.tables, requests.accesses), compile_ns);
-  }
-
-  void print(const FigurePoint& point, const RankTree& tree, const dataplane::Compiled& compiled,
-             const Trips& trips, std::uint64_t compile_ns) {
-    progress_.clear();
-    ++measurements_;
-    const std::uint32_t without = tree.levels + 1;
-    const auto trip_ns = static_cast<double>(options_.model_trip_ns);
-    if (options_.json) {
-      Json line;
-      line["bench"] = "in-network";
-      line["target"] = "tables";
-      line["workload"] = point.figure;
-      line["keys"] = point.keys;
-      line["fanout"] = options_.fanout;
-      line["theta"] = point.theta;
-      line["changed"] = point.changed;
-      line["ranges"] = point.limits.ranges;
-      line["sets"] = point.limits.sets;
-      line["nodes_per_set"] = point.limits.nodes_per_set;
-      line["threads"] = 1;
-      line["seed"] = options_.seed;
-      line["ops"] = point.keys;
-      line["round_trips_per_op"] = rounded_to_four_places(trips.mean);
-      line["round_trips_p99"] = trips.p99;
-      line["round_trips_without"] = without;
-      line["model_trip_ns"] = options_.model_trip_ns;
-      line["model_latency_ns"] = rounded_to_four_places(trips.mean) * trip_ns;
-      line["model_latency_ns_p99"] = trips.p99 * trip_ns;
-      line["model_latency_ns_without"] = without * trip_ns;
-      line["model_ops_per_second"] = 1e9 / (rounded_to_four_places(trips.mean) * trip_ns);
-      line["model_ops_per_second_without"] = 1e9 / (without * trip_ns);
-      line["model_latency_ratio"] = rounded_to_four_places(trips.mean) / without;
-      line["model_ops_per_second_ratio"] = without / rounded_to_four_places(trips.mean);
-      line["shares"] = Json::array();
-      for (const double share : trips.shares)
-        line["shares"].push_back(rounded_to_four_places(share));
-      line["merged_nodes"] = compiled.merged;
-      line["compile_ns"] = compile_ns;
-      line["result_hash"] = fmt::format("{:016x}", std::bit_cast<std::uint64_t>(trips.mean));
-      return print_line(out_, line);
-    }
-    table_.row({point.figure, std::to_string(point.keys), fmt::format("{:.2f}", point.theta),
-                fmt::format("{:.2f}", point.changed), std::to_string(point.limits.ranges),
-                std::to_string(point.limits.sets), std::to_string(point.limits.nodes_per_set),
-                std::to_string(without), fmt::format("{:.2f}", trips.mean),
-                std::to_string(trips.p99), fmt::format("{:.1f} %", trips.shares[1] * 100),
-                fmt::format("{:.1f}", trips.mean * trip_ns * 1e-3),
-                fmt::format("{:.1f}", static_cast<double>(compile_ns) * 1e-6)});
-  }
-
-  const InNetworkOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
-  Table table_;
-  std::uint64_t measurements_ = 0;
-};
+}
 
 }  // namespace
 
-std::optional<std::string> problem_of(const InNetworkOptions& options) {
-  for (const std::string& experiment : options.experiments) {
-    if (std::ranges::find(kFigures, experiment) == kFigures.end()) {
-      return fmt::format("--experiment: '{}' is not one of: {}", experiment, figure_names());
-    }
-  }
-  if (options.keys < 2 || options.keys > 100'000'000) return "--keys must be 2 to 100000000";
-  if (options.fanout < 2 || options.fanout > 1024) return "--fanout must be 2 to 1024";
-  if (options.ranges < 1 || options.ranges > 65536) return "--ranges must be 1 to 65536";
-  if (options.sets > 8) return "--sets must be 0 to 8";
-  if (options.nodes_per_set < 1 || options.nodes_per_set > 1'000'000) {
-    return "--nodes-per-set must be 1 to 1000000";
-  }
-  if (options.model_trip_ns < 1 || options.model_trip_ns > 1'000'000'000) {
-    return "--model-trip must be 1 to 1000000000";
-  }
-  return std::nullopt;
+void InNetworkOptions::declare(OptionRows& rows) {
+  rows.number("--keys", keys, {2, 100'000'000}, "of the tree; scale: half to five times as many");
+  rows.number("--fanout", fanout, {2, 1024}, "children of a node");
+  rows.number("--ranges", ranges, {1, 65536}, "of the fat root");
+  rows.number("--sets", sets, {0, 8}, "layers of nodes below it");
+  rows.number("--nodes-per-set", nodes_per_set, {1, 1'000'000}, "nodes in each");
+  rows.number("--model-trip", model_trip_ns, {1, 1'000'000'000},
+              "nanoseconds of a trip, for model_... (16100 as the paper has)");
+  rows.number("--seed", seed, {}, "of how ranks are scattered over keys");
+  rows.json(*this);
 }
 
-int run_in_network(const InNetworkOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  InNetworkRun run(options, output);
-  for (const char* const name : kFigures) {
-    const bool wanted = options.experiments.empty() ||
-                        std::ranges::find(options.experiments, name) != options.experiments.end();
-    if (wanted) run.run(name);
+std::vector<ExperimentRow> InNetworkOptions::experiment_rows() const {
+  std::vector<ExperimentRow> rows;
+  for (const char* const figure : kFigures) {
+    rows.push_back(
+        {figure, {}, [this, figure](Report& report) { run_figure(*this, figure, report); }});
   }
-  print_measurements(output.out, "in-network", run.measurements(), options.json);
-  return 0;
+  return rows;
 }
 
 }  // namespace espalier::bench

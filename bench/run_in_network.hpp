@@ -6,30 +6,25 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "bench/output.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
-struct InNetworkOptions {
-  std::vector<std::string> experiments;  ///< empty: all
+struct InNetworkOptions : PointOptions {
+  static constexpr const char* kBench = "in-network";
+  static constexpr const char* kSummary = "READs that are left when switches know the tree's top";
+
   std::uint64_t keys = 2'000'000;
   std::uint32_t fanout = 12;
   std::uint64_t ranges = 600;
   std::uint64_t sets = 3;
   std::uint64_t nodes_per_set = 3600;
   std::uint64_t model_trip_ns = 16'100;  ///< for `model_...`: a trip, as the paper has it
-  std::uint64_t seed = 1;
-  bool json = false;
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const InNetworkOptions& options);
-
-/// Returns what main should. Errors: throws std::runtime_error or std::bad_alloc.
-int run_in_network(const InNetworkOptions& options, const Output& output);
 
 }  // namespace espalier::bench

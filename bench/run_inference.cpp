@@ -16,21 +16,31 @@
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
 #include "base/cpu_clock.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/grouped_queries.hpp"
 #include "bench/inference_data.hpp"
 #include "bench/inference_model.hpp"
+#include "bench/inference_node.hpp"
 #include "bench/map_session.hpp"
 #include "bench/together.hpp"
 #include "engine/helper_pool.hpp"
 #include "kinds/embedding/format.hpp"
 #include "kinds/embedding/model/model_queries.hpp"
+#include "kinds/embedding/review_lists.hpp"
 
 namespace espalier::bench {
 namespace {
 
-constexpr std::string_view kTargets[] = {"lines",         "merci",   "embedded",    "node",
-                                         "reads",         "parse",   "model",       "model-node",
-                                         "merci-grouped", "grouped", "grouped-node"};
+constexpr std::string_view kTargets[] = {"lines",        "merci",      "embedded",       "node",
+                                         "node-many",    "noop",       "reads",          "parse",
+                                         "model",        "model-node", "merci-grouped",  "grouped",
+                                         "grouped-node", "renumbered", "renumbered-node"};
+constexpr std::string_view kAllCategories = "all";
+
+/// A run of one category, or of none.
+struct CategoryOptions : InferenceOptions {
+  std::string category{};  // empty: none
+};
 constexpr std::string_view kTypes[] = {"fp32", "fp16", "bf16", "int8"};
 
 /// What a point varies.
@@ -47,27 +57,40 @@ bool is_of_model(InferenceTarget target) {
 }
 bool has_one_thread(InferenceTarget target) {
   return is_of_model(target) || target == InferenceTarget::lines ||
-         target == InferenceTarget::parse;
+         target == InferenceTarget::parse || target == InferenceTarget::noop;
 }
 
 bool is_grouped(InferenceTarget target) { return target >= InferenceTarget::merci_grouped; }
 bool is_of_merci(InferenceTarget target) {
   return target == InferenceTarget::merci || target == InferenceTarget::merci_grouped;
 }
+bool is_renumbered(InferenceTarget target) {
+  return target == InferenceTarget::renumbered || target == InferenceTarget::renumbered_node;
+}
 bool is_at_node(InferenceTarget target) {
-  return target == InferenceTarget::node || target == InferenceTarget::reads ||
-         target == InferenceTarget::grouped_node || target == InferenceTarget::model_node;
+  return (target >= InferenceTarget::node && target <= InferenceTarget::reads) ||
+         target == InferenceTarget::grouped_node || target == InferenceTarget::renumbered_node ||
+         target == InferenceTarget::model_node;
+}
+/// Whose table it reads: several targets may share one.
+InferenceTarget table_of(InferenceTarget target) {
+  switch (target) {
+    case InferenceTarget::node_many: return InferenceTarget::node;
+    case InferenceTarget::renumbered: return InferenceTarget::grouped;
+    case InferenceTarget::renumbered_node: return InferenceTarget::grouped_node;
+    default: return target;
+  }
 }
 
 /// By which it is reached: of reads one that carries READs.
-NodeTransport way_to_rows(InferenceTarget target, const InferenceOptions& options) {
+NodeTransport way_to_rows(InferenceTarget target, const CategoryOptions& options) {
   const NodeTransport by = options.transport;
   const bool is_roce = by == NodeTransport::roce_udp || by == NodeTransport::roce_udp6 ||
                        by == NodeTransport::roce_memif;
   return target == InferenceTarget::reads && !is_roce ? NodeTransport::shm : by;
 }
 
-std::uint32_t rows_of(const InferenceOptions& options) {
+std::uint32_t rows_of(const CategoryOptions& options) {
   if (options.category.empty()) return options.rows;
   return category_items(options.category, options.scale).value_or(0);
 }
@@ -76,7 +99,7 @@ std::uint32_t rows_of(const InferenceOptions& options) {
 /// again.
 class InferenceWorld {
  public:
-  explicit InferenceWorld(const InferenceOptions& options)
+  explicit InferenceWorld(const CategoryOptions& options)
       : options_(options), shape_{rows_of(options), options.dimension, options.seed} {
     if (!options.category.empty()) reviews_.emplace(shape_);
   }
@@ -88,6 +111,8 @@ class InferenceWorld {
     switch (setting.target) {
       case InferenceTarget::lines: return measure_lines(queries, setting);
       case InferenceTarget::parse: return measure_parse(queries, setting);
+      case InferenceTarget::noop:
+        return measure_noops(options_.transport, options_.ops, options_.in_flight);
       case InferenceTarget::model:
       case InferenceTarget::model_node: return measure_model(queries, setting);
       case InferenceTarget::merci: return measure_merci(queries, setting);
@@ -241,7 +266,8 @@ class InferenceWorld {
   }
 
   LoadedTable& loaded_of(const InferenceSetting& setting) {
-    std::unique_ptr<LoadedTable>& loaded = tables_[{setting.target, setting.type, setting.ratio}];
+    std::unique_ptr<LoadedTable>& loaded =
+        tables_[{table_of(setting.target), setting.type, setting.ratio}];
     if (loaded == nullptr) {
       const std::optional<NodeTransport> by =
           is_at_node(setting.target) ? std::optional(way_to_rows(setting.target, options_))
@@ -255,15 +281,21 @@ class InferenceWorld {
     return *loaded;
   }
 
-  PointSample measure_table(const QuerySet& queries, const InferenceSetting& setting) {
+  PointSample measure_table(QuerySet queries, const InferenceSetting& setting) {
     const EmbeddingTable& table = loaded_of(setting).table();
+    const std::uint32_t grouping = is_renumbered(setting.target) ? renumber(table, queries) : 0;
     std::vector<float> sums(queries.ends.size() * options_.dimension);
     const std::uint64_t before = rows_gathered(table);
     std::vector<base::Histogram> latencies(setting.threads);
     const double seconds = run_together(
         setting.threads, [](std::uint32_t) {},
         [&](std::uint32_t thread) {
-          reduce_bags(table, queries, share_of(queries, setting, thread), sums, latencies[thread]);
+          const auto share = share_of(queries, setting, thread);
+          if (setting.target == InferenceTarget::node_many) {
+            return reduce_many_bags(table, queries, share, options_.bags, options_.in_flight, sums,
+                                    latencies[thread]);
+          }
+          reduce_bags(table, queries, grouping, share, sums, latencies[thread]);
         });
     PointSample sample;
     for (const base::Histogram& each : latencies) sample.latencies.merge(each);
@@ -272,7 +304,18 @@ class InferenceWorld {
     return sample;
   }
 
-  void reduce_bags(const EmbeddingTable& table, const QuerySet& queries,
+  /// As clients send ids who renumber them once, as MERCI does: those of each bag ascend.
+  static std::uint32_t renumber(const EmbeddingTable& table, QuerySet& queries) {
+    const auto grouping = table.renumber(queries.ids);
+    if (!grouping) throw std::runtime_error("cannot renumber: " + message(grouping.error()));
+    for (std::uint64_t bag = 0; bag < queries.ends.size(); ++bag) {
+      std::ranges::sort(std::span(queries.ids)
+                            .subspan(queries.begin(bag), queries.ends[bag] - queries.begin(bag)));
+    }
+    return *grouping;
+  }
+
+  void reduce_bags(const EmbeddingTable& table, const QuerySet& queries, std::uint32_t grouping,
                    std::pair<std::uint64_t, std::uint64_t> share, std::span<float> sums,
                    base::Histogram& latencies) const {
     std::vector<std::uint32_t> offsets;
@@ -286,7 +329,10 @@ class InferenceWorld {
       }
       const auto reduced = table.reduce_into(
           sums.subspan(bag * options_.dimension, count * options_.dimension), Reduction::sum,
-          {std::span(queries.ids).subspan(first, queries.ends[bag + count - 1] - first), offsets});
+          {std::span(queries.ids).subspan(first, queries.ends[bag + count - 1] - first),
+           offsets,
+           {},
+           grouping});
       if (!reduced) throw std::runtime_error("cannot reduce: " + message(reduced.error()));
       latencies.record(watch.elapsed_ns());
     }
@@ -296,7 +342,7 @@ class InferenceWorld {
     return value_or_throw(table.stats(), "cannot read numbers of a table").rows_gathered;
   }
 
-  const InferenceOptions options_;
+  const CategoryOptions options_;
   const InferenceShape shape_;
   HugeBuffer lines_;
   MerciTable merci_;
@@ -307,14 +353,15 @@ class InferenceWorld {
   std::map<InferenceTarget, std::optional<RankingModel>> models_;
 };
 
-MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& setting,
+MeasuredPoint point_of(const CategoryOptions& options, const InferenceSetting& setting,
                        const std::shared_ptr<InferenceWorld>& world) {
   MeasuredPoint point;
   const bool lines = setting.target == InferenceTarget::lines;
   const bool parse = setting.target == InferenceTarget::parse;
+  const bool noop = setting.target == InferenceTarget::noop;
   point.target = name(setting.target);
   const bool model = is_of_model(setting.target);
-  point.workload = lines ? "read" : parse ? "parse" : model ? "rank" : "sum";
+  point.workload = lines ? "read" : parse ? "parse" : model ? "rank" : noop ? "noop" : "sum";
   point.parameters["type"] = name(setting.type);
   if (options.category.empty()) {
     point.parameters["length"] = setting.length;
@@ -328,13 +375,18 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
   if (is_at_node(setting.target)) {
     point.parameters["transport"] = name(way_to_rows(setting.target, options));
   }
+  if (noop || setting.target == InferenceTarget::node_many) {
+    point.parameters["in_flight"] = options.in_flight;
+  }
   point.parameters["reducing"] = setting.threads;
   point.threads = setting.threads + (is_at_node(setting.target) ? 1 : 0);
   point.answers = std::string(lines   ? "lines "
                               : parse ? "ids "
                               : model ? "ranks "
+                              : noop  ? "noops "
                                       : "sums ") +
-                  std::string(name(setting.type)) + " " + std::to_string(setting.length);
+                  std::string(name(setting.type)) + " " + std::to_string(setting.length) +
+                  options.category;
   // Values of int8 rows are no whole 256ths: their sums differ by the order.
   if (is_grouped(setting.target) && setting.type == EmbeddingType::int8) {
     point.answers += " grouped " + std::to_string(setting.ratio);
@@ -343,7 +395,7 @@ MeasuredPoint point_of(const InferenceOptions& options, const InferenceSetting& 
   return point;
 }
 
-std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
+std::vector<MeasuredPoint> inference_points(const CategoryOptions& options,
                                             const std::shared_ptr<InferenceWorld>& world) {
   std::vector<MeasuredPoint> points;
   const bool uniform = options.category.empty();
@@ -353,8 +405,8 @@ std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
   for (const EmbeddingType type : options.types) {
     for (const std::uint32_t length : uniform ? options.lengths : by_category) {
       for (const InferenceTarget target : options.targets) {
-        const bool has_types =
-            !is_of_merci(target) && !is_of_model(target) && target != InferenceTarget::parse;
+        const bool has_types = !is_of_merci(target) && !is_of_model(target) &&
+                               target != InferenceTarget::parse && target != InferenceTarget::noop;
         if (!has_types && type != EmbeddingType::fp32) continue;
         if (is_grouped(target) && uniform) continue;  // no rows are asked for together
         for (const double ratio : is_grouped(target) ? options.ratios : no_ratio) {
@@ -369,10 +421,23 @@ std::vector<MeasuredPoint> inference_points(const InferenceOptions& options,
   return points;
 }
 
+constexpr std::uint64_t kNumbersMax = 1'000'000'000;
+
+/// Each of them, or one that is none.
+std::vector<std::string> categories_of(const InferenceOptions& options) {
+  if (options.categories.empty()) return {""};
+  if (options.categories != std::vector<std::string>{std::string(kAllCategories)}) {
+    return options.categories;
+  }
+  std::vector<std::string> all;
+  for (const auto& category : embedding::review_categories()) all.emplace_back(category.name);
+  return all;
+}
+
 /// What is wrong with what is asked of models.
 std::optional<std::string> problem_of_models(const InferenceOptions& options) {
   if (std::ranges::none_of(options.targets, is_of_model)) return std::nullopt;
-  if (!options.category.empty()) return "models have bags of --length rows, of no category";
+  if (!options.categories.empty()) return "models have bags of --length rows, of no category";
   const std::uint32_t longest = options.lengths.empty() ? 1 : std::ranges::max(options.lengths);
   if (model_query_bytes(options.bags, longest) > embedding::kQueryBytesMax ||
       options.bags > embedding::kQueriesMax) {
@@ -383,22 +448,20 @@ std::optional<std::string> problem_of_models(const InferenceOptions& options) {
 
 /// What is wrong with the queries.
 std::optional<std::string> problem_of_queries(const InferenceOptions& options) {
-  constexpr std::uint64_t kIdsMax = 1'000'000'000;
-  const auto wrong_length = [](std::uint32_t length) { return length == 0 || length > 100'000; };
-  if (options.lengths.empty() || std::ranges::any_of(options.lengths, wrong_length)) {
-    return "--length must be 1 to 100000";
-  }
-  if (options.rows == 0) return "--rows must be 1 or more";
-  if (options.category.empty()) {
+  if (options.categories.empty()) {
     const bool models = std::ranges::any_of(options.targets, is_of_model);
     const std::uint64_t bags = options.ops * (models ? kModelBags : 1);
-    if (bags * std::ranges::max(options.lengths) <= kIdsMax) return std::nullopt;
+    if (bags * std::ranges::max(options.lengths) <= kNumbersMax) return std::nullopt;
     return "--ops times --length must be at most 1000000000";
   }
   if (!(options.scale > 0 && options.scale <= 1)) return "--scale must be above 0, up to 1";
-  const auto items = category_items(options.category, options.scale);
-  if (!items) return "--category: sports, clothing, electronics, home-kitchen, office, books";
-  if (*items < 256) return "--scale is too small: a category has 256 items at least";
+  for (const std::string& category : categories_of(options)) {
+    const auto items = category_items(category, options.scale);
+    if (!items) {
+      return "--category: sports, clothing, electronics, home-kitchen, office, books, or all";
+    }
+    if (*items < 256) return "--scale is too small: a category has 256 items at least";
+  }
   const auto wrong_ratio = [](double ratio) { return !(ratio >= 0 && ratio <= 100); };
   if (options.ratios.empty() || std::ranges::any_of(options.ratios, wrong_ratio)) {
     return "--ratio must be 0 to 100";
@@ -425,43 +488,49 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
 }
 
 // All ids and all sums of a measurement are in memory: 4 GB of each at most.
-std::optional<std::string> problem_of(const InferenceOptions& options) {
-  constexpr std::uint64_t kNumbersMax = 1'000'000'000;
-  if (options.targets.empty()) {
-    return "--target: lines, merci, embedded, node, reads, parse, model, model-node, "
-           "merci-grouped, grouped, grouped-node";
-  }
-  if (options.types.empty()) return "--type: fp32, fp16, bf16, int8";
-  if (!embedding::is_shape(embedding::shape_of({options.dimension, EmbeddingType::fp32}))) {
-    return "--dimension must be a multiple of 8, up to 1024";
-  }
-  if (options.bags == 0 || options.bags > 10'000) return "--bags must be 1 to 10000";
-  const bool parses = std::ranges::count(options.targets, InferenceTarget::parse) != 0;
-  if (parses && options.bags > embedding::kQueriesMax) {
-    return "--bags must be 1 to 1024 for parse, as many as a request has";
-  }
-  if (auto problem = problem_of_models(options)) return problem;
-  const auto wrong_threads = [](std::uint32_t threads) { return threads == 0 || threads > 256; };
-  if (options.threads.empty() || std::ranges::any_of(options.threads, wrong_threads)) {
-    return "--threads must be 1 to 256";
-  }
-  if (options.ops == 0 || options.ops > 10'000'000) return "--ops must be 1 to 10000000";
-  if (auto problem = problem_of_queries(options)) return problem;
-  if (options.ops * options.dimension > kNumbersMax) {
-    return "--ops times --dimension must be at most 1000000000";
-  }
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  if (inference_points(options, nullptr).empty()) {
-    return "merci has rows of fp32 alone, and groups are of a category";
-  }
-  return std::nullopt;
+void InferenceOptions::declare(OptionRows& list) {
+  list.choices("--target", targets, parse_inference_target,
+               "lines, merci, embedded, node, node-many, noop, reads, parse, model, model-node, "
+               "merci-grouped, grouped, grouped-node, renumbered, renumbered-node; by default all "
+               "but node-many, noop, reads, parse and models");
+  list.texts("--category", categories,
+             "of reviews: sports, office, books ..., or all of the six");
+  list.number("--scale", scale, {}, "part of the category's items, up to 1");
+  list.numbers("--ratio", ratios, {}, "memory of groups, of rows");
+  list.choices("--type", types, parse_embedding_type, "fp32, fp16, bf16, int8; fp32 by default");
+  list.numbers("--length", lengths, {1, 100'000}, "rows of a bag");
+  list.number("--rows", rows, {1}, "of the table");
+  list.number("--dimension", dimension, {}, "values of a row");
+  list.require(embedding::is_shape(embedding::shape_of({dimension, EmbeddingType::fp32})),
+               "--dimension must be a multiple of 8, up to 1024");
+  list.number("--bags", bags, {1, 10'000}, "of one request; of a model queries");
+  list.numbers("--threads", threads, {1, 256}, "that reduce bags");
+  list.number("--in-flight", in_flight, {1, 256}, "requests on their way (node-many, noop)");
+  list.number("--ops", ops, {1, 10'000'000}, "bags of a measurement; of a model queries");
+  list.of_points(*this);
+  if (!list.checks() || list.problem()) return;
+  const bool parses = std::ranges::count(targets, InferenceTarget::parse) != 0;
+  list.require(!parses || bags <= embedding::kQueriesMax,
+               "--bags must be 1 to 1024 for parse, as many as a request has");
+  list.require_none(problem_of_models(*this));
+  list.require_none(problem_of_queries(*this));
+  list.require(ops * dimension <= kNumbersMax,
+               "--ops times --dimension must be at most 1000000000");
+  if (list.problem()) return;
+  list.require(!inference_points({*this, categories_of(*this).front()}, nullptr).empty(),
+               "merci has rows of fp32 alone, and groups are of a category");
 }
 
-int run_inference(const InferenceOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  PointRun run("inference", options, output);
-  run.run("sum", inference_points(options, std::make_shared<InferenceWorld>(options)));
-  return run.finish();
+std::vector<ExperimentRow> InferenceOptions::experiment_rows() const {
+  const auto measure = [this](Report& report) {
+    PointRun run(*this, report);
+    // One world at a time: their tables would not fit beside each other.
+    for (std::string& category : categories_of(*this)) {
+      const CategoryOptions of{*this, std::move(category)};
+      run.run("sum", inference_points(of, std::make_shared<InferenceWorld>(of)));
+    }
+  };
+  return {{.name = "sum", .lines = measure}};
 }
 
 }  // namespace espalier::bench

@@ -4,21 +4,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <memory>
-#include <stdexcept>
 #include <utility>
 
+#include "bench/benchmark.hpp"
 #include "bench/load.hpp"
-#include "bench/point_run.hpp"
 #include "bench/workers.hpp"
 
 namespace espalier::bench {
 namespace {
-
-constexpr std::array<std::string_view, 2> kLatencyExperiments{"closed", "open"};
-constexpr double kRateMax = 1e9;
 
 /// What all targets are asked, made when it is first needed: one list for each thread.
 class Questions {
@@ -122,19 +117,38 @@ class Scene {
   std::map<Workload, double> most_;
 };
 
-using Scenes = std::map<TargetKind, std::unique_ptr<Scene>>;
+/// The targets, filled when the first experiment asks for them.
+class Scenes {
+ public:
+  explicit Scenes(const LatencyOptions& options) : options_(options) {}
+  void fill(Progress& progress) {
+    if (keys_ != nullptr) return;
+    keys_ = make_keys(options_);
+    questions_ = std::make_unique<Questions>(options_, *keys_);
+    for (const TargetKind target : options_.targets) {
+      scenes_[target] = std::make_unique<Scene>(target, options_, *keys_, *questions_, progress);
+    }
+  }
+  [[nodiscard]] Scene& of(TargetKind target) const { return *scenes_.at(target); }
+
+ private:
+  const LatencyOptions& options_;
+  std::shared_ptr<const KeySet> keys_;
+  std::unique_ptr<Questions> questions_;
+  std::map<TargetKind, std::unique_ptr<Scene>> scenes_;
+};
 
 MeasuredPoint new_latency_point(TargetKind target, Workload workload,
                                 const LatencyOptions& options) {
   MeasuredPoint point;
   point.target = name(target);
   point.workload = name(workload);
-  if (workload == Workload::scan) point.parameters["scan_items"] = options.base.scan_items;
-  point.parameters["keys"] = options.base.keys;
-  point.parameters["client_threads"] = options.base.threads;
+  if (workload == Workload::scan) point.parameters["scan_items"] = options.scan_items;
+  point.parameters["keys"] = options.keys;
+  point.parameters["client_threads"] = options.threads;
   const bool remote = target == TargetKind::node;
-  if (remote) point.parameters["node_cores"] = options.base.node_cores;
-  point.threads = options.base.threads + (remote ? options.base.node_cores : 0);
+  if (remote) point.parameters["node_cores"] = options.node_cores;
+  point.threads = options.threads + (remote ? options.node_cores : 0);
   return point;
 }
 
@@ -142,8 +156,8 @@ MeasuredPoint new_latency_point(TargetKind target, Workload workload,
 template <class Add>
 void for_each_scene(const Scenes& scenes, const LatencyOptions& options, Add add) {
   for (const Workload workload : options.workloads) {
-    for (const TargetKind target : options.base.targets) {
-      add(new_latency_point(target, workload, options), *scenes.at(target), workload);
+    for (const TargetKind target : options.targets) {
+      add(new_latency_point(target, workload, options), scenes.of(target), workload);
     }
   }
 }
@@ -167,7 +181,7 @@ std::vector<MeasuredPoint> open_points(const Scenes& scenes, const LatencyOption
   for (const double load : absolute ? options.rates : options.loads) {
     for_each_scene(scenes, options, [&](MeasuredPoint point, Scene& scene, Workload workload) {
       point.parameters[absolute ? "rate" : "load"] = load;
-      point.parameters["in_flight_max"] = options.base.in_flight;
+      point.parameters["in_flight_max"] = options.in_flight;
       point.answers = absolute ? fmt::format("{} at {}", point.workload, load)
                                : fmt::format("{} at {} of {}", point.workload, load, point.target);
       point.measure = [&scene, workload, load, absolute] {
@@ -181,50 +195,34 @@ std::vector<MeasuredPoint> open_points(const Scenes& scenes, const LatencyOption
 
 }  // namespace
 
-std::string latency_experiment_names() {
-  return fmt::to_string(fmt::join(kLatencyExperiments, ", "));
+void LatencyOptions::declare(OptionRows& rows) {
+  rows.choices("--workload", workloads, parse_workload,
+               "c, get, scan: what only reads; c,scan by default");
+  rows.number("--scan-items", scan_items, {1, 1'000'000}, "items of each scan");
+  rows.numbers("--depths", depths, {1, 256}, "requests in flight on each thread (closed)");
+  rows.numbers("--loads", loads, {0.001, 10}, "shares of the most that the target does (open)");
+  rows.any_numbers("--rates", rates, {1, 1e9}, "requests per second, in place of --loads (open)");
+  declare_common(rows);
+  for (const TargetKind target : targets) {
+    rows.require(target == TargetKind::node || target == TargetKind::embedded,
+                 "--target must be node, embedded or both: others take one call at a time");
+  }
+  for (const Workload each : workloads) {
+    rows.require(!mutates(each, shares),
+                 fmt::format("--workload {}: it writes, and all points share one map", name(each)));
+  }
+  rows.require(in_flight >= 2, "--in-flight must be 2 to 256 here");
 }
 
-std::optional<std::string> problem_of(const LatencyOptions& options) {
-  if (auto problem = problem_of(options.base)) return problem;
-  if (auto problem = problem_of_experiments(options.experiments, kLatencyExperiments))
-    return problem;
-  for (const TargetKind target : options.base.targets) {
-    if (target != TargetKind::node && target != TargetKind::embedded) {
-      return "--target must be node, embedded or both: others take one call at a time";
-    }
-  }
-  if (options.workloads.empty()) return "--workload names no workload";
-  for (const Workload workload : options.workloads) {
-    if (mutates(workload, options.base.shares)) {
-      return fmt::format("--workload {}: it writes, and all points share one map", name(workload));
-    }
-  }
-  const auto outside = [](const auto& values, auto low, auto high) {
-    return !std::ranges::all_of(values, [&](auto v) { return v >= low && v <= high; });
+std::vector<ExperimentRow> LatencyOptions::experiment_rows() const {
+  const auto scenes = std::make_shared<Scenes>(*this);
+  const auto of = [this, scenes](auto* points) {
+    return [this, scenes, points](Report& report) {
+      scenes->fill(report.progress());
+      return points(*scenes, *this);
+    };
   };
-  if (outside(options.depths, 1U, 256U)) return "--depths must be 1 to 256";
-  if (outside(options.loads, 0.001, 10.0)) return "--loads must be 0.001 to 10";
-  if (outside(options.rates, 1.0, kRateMax)) return "--rates must be 1 to 1000000000";
-  if (options.base.in_flight < 2) return "--in-flight must be 2 to 256 here";
-  return std::nullopt;
-}
-
-int run_latency(const LatencyOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  Progress progress(output);
-  const std::shared_ptr<const KeySet> keys = make_keys(options.base);
-  Questions questions(options.base, *keys);
-  Scenes scenes;
-  for (const TargetKind target : options.base.targets) {
-    scenes[target] = std::make_unique<Scene>(target, options.base, *keys, questions, progress);
-  }
-  const PointOptions points{options.base.seed, options.base.repeats, options.base.json,
-                            options.base.probe_rounds, options.experiments};
-  PointRun run("latency", points, output);
-  if (is_chosen(options.experiments, "closed")) run.run("closed", closed_points(scenes, options));
-  if (is_chosen(options.experiments, "open")) run.run("open", open_points(scenes, options));
-  return run.finish();
+  return {{"closed", of(closed_points)}, {"open", of(open_points)}};
 }
 
 }  // namespace espalier::bench

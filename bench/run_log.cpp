@@ -9,11 +9,11 @@
 #include <filesystem>
 #include <memory>
 #include <sstream>
-#include <stdexcept>
 #include <utility>
 
 #include "base/temporary_folder.hpp"
 #include "bench/add_points.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/beside_points.hpp"
 #include "bench/commit_points.hpp"
 #include "bench/placement_points.hpp"
@@ -22,8 +22,6 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 6> kLogExperiments{"commit", "apart",  "pairs",
-                                                          "adds",   "beside", "placement"};
 constexpr std::array kDurabilitiesMeasured{Durability::none, Durability::async, Durability::sync};
 /// Of all records of a measurement: of longer ones there are fewer.
 constexpr std::uint64_t kCommittedBytesMax = std::uint64_t{512} << 20;
@@ -53,18 +51,17 @@ bool has_point(LogTarget target, const CommitSetting& setting, bool is_first) {
 }
 
 MeasuredPoint commit_point(LogTarget target, const CommitSetting& setting) {
-  MeasuredPoint point;
-  point.target = name(target);
-  point.workload = "commit";
-  point.parameters["record_bytes"] = setting.record_bytes;
-  point.parameters["writers"] = setting.writers;
-  point.parameters["in_flight"] = setting.in_flight;
-  if (is_log(target)) point.parameters["writes"] = setting.writes;
-  point.threads = setting.writers + (is_log(target) ? 1 : 0);
-  point.answers = target == LogTarget::disk ? fmt::format("{} flushes", setting.ops)
-                                            : fmt::format("{} records", setting.ops);
-  point.measure = [target, setting] { return measure_commits(target, setting); };
-  return point;
+  Json parameters{{"record_bytes", setting.record_bytes},
+                  {"writers", setting.writers},
+                  {"in_flight", setting.in_flight}};
+  if (is_log(target)) parameters["writes"] = setting.writes;
+  return {.target = std::string(name(target)),
+          .workload = "commit",
+          .parameters = std::move(parameters),
+          .threads = setting.writers + (is_log(target) ? 1 : 0),
+          .answers =
+              fmt::format("{} {}", setting.ops, target == LogTarget::disk ? "flushes" : "records"),
+          .measure = [target, setting] { return measure_commits(target, setting); }};
 }
 
 std::vector<MeasuredPoint> commit_points(const LogBenchOptions& options) {
@@ -97,16 +94,14 @@ std::vector<MeasuredPoint> apart_points(const LogBenchOptions& options) {
       CommitSetting setting{folder_of(options), options.record_bytes.front(), 1, 1, options.ops};
       setting.writes = writes;
       setting.gap_us = gap_us;
-      MeasuredPoint point;
-      point.target = name(LogTarget::log);
-      point.workload = "apart";
-      point.parameters["record_bytes"] = setting.record_bytes;
-      point.parameters["gap_us"] = gap_us;
-      point.parameters["writes"] = writes;
-      point.threads = 2;
-      point.answers = fmt::format("{} records", setting.ops);
-      point.measure = [setting] { return measure_log_arrivals(setting); };
-      points.push_back(std::move(point));
+      points.push_back({.target = std::string(name(LogTarget::log)),
+                        .workload = "apart",
+                        .parameters = {{"record_bytes", setting.record_bytes},
+                                       {"gap_us", gap_us},
+                                       {"writes", writes}},
+                        .threads = 2,
+                        .answers = fmt::format("{} records", setting.ops),
+                        .measure = [setting] { return measure_log_arrivals(setting); }});
     }
   }
   return points;
@@ -143,23 +138,25 @@ std::vector<MeasuredPoint> pairs_points(const LogBenchOptions& options) {
   std::vector<MeasuredPoint> points;
   for (const Workload workload : {Workload::load, Workload::a}) {
     for (const Durability durability : kDurabilitiesMeasured) {
-      MeasuredPoint point;
-      point.target = "node";
-      point.workload = name(workload);
-      point.parameters["durability"] = name(durability);
-      point.parameters["keys"] = options.keys;
-      point.parameters["value_bytes"] = options.value_bytes;
-      point.parameters["in_flight"] = options.pairs_in_flight;
-      point.threads = durability != Durability::none ? 3 : 2;
-      point.answers = point.workload;
-      point.measure = [&options, workload, durability] {
-        return measure_pairs(options, workload, durability);
-      };
-      points.push_back(std::move(point));
+      points.push_back({.target = "node",
+                        .workload = std::string(name(workload)),
+                        .parameters = {{"durability", name(durability)},
+                                       {"keys", options.keys},
+                                       {"value_bytes", options.value_bytes},
+                                       {"in_flight", options.pairs_in_flight}},
+                        .threads = durability != Durability::none ? 3U : 2U,
+                        .answers = std::string(name(workload)),
+                        .measure = [&options, workload, durability] {
+                          return measure_pairs(options, workload, durability);
+                        }});
     }
   }
   return points;
 }
+
+/// Flushes take longer than adds.
+constexpr std::uint64_t kFlushesBesideAdds = 4000;
+constexpr std::uint32_t kAddRecordBytes = 100;
 
 std::vector<MeasuredPoint> add_points(const LogBenchOptions& options) {
   std::vector<MeasuredPoint> points;
@@ -167,17 +164,19 @@ std::vector<MeasuredPoint> add_points(const LogBenchOptions& options) {
     for (const Durability durability : kDurabilitiesMeasured) {
       const AddSetting setting{folder_of(options), kind, durability, options.pairs_in_flight,
                                options.ops};
-      MeasuredPoint point;
-      point.target = name(kind);
-      point.workload = "adds";
-      point.parameters["durability"] = name(durability);
-      point.parameters["in_flight"] = setting.in_flight;
-      point.threads = durability != Durability::none ? 3 : 2;
-      point.answers = fmt::format("{} adds", setting.ops);
-      point.measure = [setting] { return measure_adds(setting); };
-      points.push_back(std::move(point));
+      points.push_back(
+          {.target = std::string(name(kind)),
+           .workload = "adds",
+           .parameters = {{"durability", name(durability)}, {"in_flight", setting.in_flight}},
+           .threads = durability != Durability::none ? 3U : 2U,
+           .answers = fmt::format("{} adds", setting.ops),
+           .measure = [setting] { return measure_adds(setting); }});
     }
   }
+  // What adds in sync are compared with.
+  const std::uint64_t flushes = std::min<std::uint64_t>(options.ops, kFlushesBesideAdds);
+  points.push_back(
+      commit_point(LogTarget::disk, {folder_of(options), kAddRecordBytes, 1, 1, flushes}));
   return points;
 }
 
@@ -186,22 +185,20 @@ std::vector<MeasuredPoint> beside_points(const LogBenchOptions& options) {
   std::vector<MeasuredPoint> points;
   for (const Beside beside : {Beside::nothing, Beside::puts, Beside::checkpoint, Beside::stopped}) {
     if (beside == Beside::stopped && !options.stop_disk) continue;
-    MeasuredPoint point;
-    point.target = "node";
-    point.workload = "gets";
-    point.parameters["beside"] = name(beside);
-    point.parameters["keys"] = options.keys;
-    point.parameters["value_bytes"] = options.value_bytes;
-    point.threads = beside == Beside::nothing ? 2 : 3;
-    point.answers = "gets";
-    point.measure = [&options, reads, beside] {
-      if (*reads == nullptr) {
-        *reads = std::make_unique<DurableReads>(folder_of(options), options.keys,
-                                                options.value_bytes, options.seed);
-      }
-      return (*reads)->measure(beside, options.ops);
-    };
-    points.push_back(std::move(point));
+    points.push_back({.target = "node",
+                      .workload = "gets",
+                      .parameters = {{"beside", name(beside)},
+                                     {"keys", options.keys},
+                                     {"value_bytes", options.value_bytes}},
+                      .threads = beside == Beside::nothing ? 2U : 3U,
+                      .answers = "gets",
+                      .measure = [&options, reads, beside] {
+                        if (*reads == nullptr) {
+                          *reads = std::make_unique<DurableReads>(
+                              folder_of(options), options.keys, options.value_bytes, options.seed);
+                        }
+                        return (*reads)->measure(beside, options.ops);
+                      }});
   }
   return points;
 }
@@ -218,18 +215,17 @@ std::vector<MeasuredPoint> placement_points(const LogBenchOptions& options) {
             const PlacementSetting setting{kind,         policy,       sequential,
                                            record_bytes, region_bytes, options.cache_bytes,
                                            options.ops,  options.seed};
-            MeasuredPoint point;
-            point.target = fabric::name(policy);
-            point.workload = sequential ? "sequential" : "random";
-            point.parameters["memory"] = name(kind);
-            point.parameters["record_bytes"] = record_bytes;
-            point.parameters["region_bytes"] = region_bytes;
-            point.parameters["model_cache_bytes"] = options.cache_bytes;
-            point.parameters["model_arrival_gb_per_s"] = kModelledArrivalGb;
-            point.answers =
-                fmt::format("{} of {} in {}", point.workload, record_bytes, region_bytes);
-            point.measure = [setting] { return measure_placement(setting); };
-            points.push_back(std::move(point));
+            const char* const order = sequential ? "sequential" : "random";
+            points.push_back(
+                {.target = std::string(fabric::name(policy)),
+                 .workload = order,
+                 .parameters = {{"memory", name(kind)},
+                                {"record_bytes", record_bytes},
+                                {"region_bytes", region_bytes},
+                                {"model_cache_bytes", options.cache_bytes},
+                                {"model_arrival_gb_per_s", kModelledArrivalGb}},
+                 .answers = fmt::format("{} of {} in {}", order, record_bytes, region_bytes),
+                 .measure = [setting] { return measure_placement(setting); }});
           }
         }
       }
@@ -238,24 +234,19 @@ std::vector<MeasuredPoint> placement_points(const LogBenchOptions& options) {
   return points;
 }
 
-/// What is wrong with sizes that must fit into each other.
-std::optional<std::string> problem_of_placement(const LogBenchOptions& options) {
+void declare_placement(OptionRows& rows, LogBenchOptions& options) {
+  constexpr std::uint32_t kBytesMax = 1U << 30;
   const auto is_size = [](std::uint64_t bytes) { return std::has_single_bit(bytes); };
-  const bool records = !options.placed_bytes.empty() &&
-                       std::ranges::all_of(options.placed_bytes, [&](std::uint32_t bytes) {
-                         return is_size(bytes) && bytes >= 64 && bytes <= (1U << 20);
-                       });
-  if (!records) return "--placed-bytes must be powers of two, 64 to 1048576";
-  constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 30;
-  const bool regions = !options.region_bytes.empty() &&
-                       std::ranges::all_of(options.region_bytes, [&](std::uint32_t bytes) {
-                         return is_size(bytes) && bytes >= (1U << 20) && bytes <= kBytesMax;
-                       });
-  if (!regions) return "--region-bytes must be powers of two, 1048576 to 1073741824";
-  if (options.cache_bytes < 4096 || options.cache_bytes > kBytesMax) {
-    return "--cache-bytes must be 4096 to 1073741824";
-  }
-  return std::nullopt;
+  rows.numbers("--placed-bytes", options.placed_bytes, {64, 1U << 20},
+               "sizes of records (placement)");
+  rows.require(std::ranges::all_of(options.placed_bytes, is_size),
+               "--placed-bytes must be powers of two, 64 to 1048576");
+  rows.numbers("--region-bytes", options.region_bytes, {1U << 20, kBytesMax},
+               "of the memory that they go to (placement)");
+  rows.require(std::ranges::all_of(options.region_bytes, is_size),
+               "--region-bytes must be powers of two, 1048576 to 1073741824");
+  rows.number("--cache-bytes", options.cache_bytes, {4096, kBytesMax},
+              "of the modelled cache (placement)");
 }
 
 }  // namespace
@@ -278,48 +269,44 @@ std::optional<LogTarget> parse_log_target(std::string_view text) {
   return std::nullopt;
 }
 
-std::string log_experiment_names() { return fmt::format("{}", fmt::join(kLogExperiments, ", ")); }
-
-std::optional<std::string> problem_of(const LogBenchOptions& options) {
-  const auto outside = [](const std::vector<std::uint32_t>& values, std::uint32_t least,
-                          std::uint32_t most) {
-    return values.empty() || std::ranges::any_of(values, [=](std::uint32_t value) {
-             return value < least || value > most;
-           });
-  };
-  if (auto problem = problem_of_experiments(options.experiments, kLogExperiments)) return problem;
-  if (options.targets.empty()) return "--target: log, rocksdb, disk, model_pmem";
-  if (outside(options.record_bytes, 8, 1U << 20)) return "--record-bytes must be 8 to 1048576";
-  if (outside(options.writers, 1, 256)) return "--writers must be 1 to 256";
-  if (outside(options.in_flight, 1, 4096)) return "--in-flight must be 1 to 4096";
-  if (outside(options.writes, 1, 16)) return "--writes must be 1 to 16";
-  if (outside(options.gap_us, 1, 100'000)) return "--gap-us must be 1 to 100000";
-  if (options.ops < 256 || options.ops > 1'000'000'000) return "--ops must be 256 to 1000000000";
-  if (options.keys < 4 || options.keys > 1'000'000'000) return "--keys must be 4 to 1000000000";
-  if (options.value_bytes > (1U << 20)) return "--value-bytes must be 0 to 1048576";
-  if (options.pairs_in_flight < 1 || options.pairs_in_flight > 256) {
-    return "--pairs-in-flight must be 1 to 256";
+void LogBenchOptions::declare(OptionRows& rows) {
+  rows.choices("--target", targets, parse_log_target,
+               "log, rocksdb, disk, and model_pmem, a log in mapped files at /dev/shm; the first "
+               "three by default (commit)");
+  rows.text("--dir", dir, kFolderHelp);
+  rows.numbers("--record-bytes", record_bytes, {8, 1U << 20},
+               "sizes of records (commit; apart: the first)");
+  rows.numbers("--writers", writers, {1, 256}, "threads (commit)");
+  rows.numbers("--in-flight", in_flight, {1, 4096},
+               "records of each writer that wait for the disk (commit, log alone)");
+  rows.numbers("--writes", writes, {1, 16},
+               "of the log, that are under way at a time (commit, apart)");
+  rows.numbers("--gap-us", gap_us, {1, 100'000},
+               "microseconds from one record to the next (apart)");
+  rows.number("--ops", ops, {256, 1'000'000'000},
+              "records of a measurement, of long ones fewer (commit); adds; gets (beside)");
+  rows.number("--keys", keys, {4, 1'000'000'000}, "pairs that are loaded (pairs, beside)");
+  rows.number("--value-bytes", value_bytes, {0, 1U << 20}, "of each value (pairs, beside)");
+  rows.number("--pairs-in-flight", pairs_in_flight, {1, 256},
+              "requests of the client that are in flight (pairs, adds)");
+  declare_placement(rows, *this);
+  rows.flag("--stop-disk", stop_disk,
+            "freeze the file system that is mounted at --dir for as long as a point takes: nothing "
+            "else may use it (beside)");
+  rows.of_points(*this);
+  if (const char* const problem = stop_disk ? problem_of_stopping(dir) : nullptr) {
+    rows.require(false, problem);
   }
-  if (auto problem = problem_of_placement(options)) return problem;
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  if (options.stop_disk) {
-    if (const char* const problem = problem_of_stopping(options.dir)) return problem;
-  }
-  return std::nullopt;
 }
 
-int run_log(const LogBenchOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  PointRun run("log", options, output);
-  if (is_chosen(options.experiments, "commit")) run.run("commit", commit_points(options));
-  if (is_chosen(options.experiments, "apart")) run.run("apart", apart_points(options));
-  if (is_chosen(options.experiments, "pairs")) run.run("pairs", pairs_points(options));
-  if (is_chosen(options.experiments, "adds")) run.run("adds", add_points(options));
-  if (is_chosen(options.experiments, "beside")) run.run("beside", beside_points(options));
-  if (is_chosen(options.experiments, "placement")) {
-    run.run("placement", placement_points(options));
-  }
-  return run.finish();
+std::vector<ExperimentRow> LogBenchOptions::experiment_rows() const {
+  using Points = std::vector<MeasuredPoint> (*)(const LogBenchOptions&);
+  const auto of = [this](Points points) {
+    return [this, points](Report&) { return points(*this); };
+  };
+  return {{"commit", of(commit_points)}, {"apart", of(apart_points)},
+          {"pairs", of(pairs_points)},   {"adds", of(add_points)},
+          {"beside", of(beside_points)}, {"placement", of(placement_points)}};
 }
 
 }  // namespace espalier::bench

@@ -19,8 +19,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
@@ -31,6 +30,9 @@ enum class LogTarget : std::uint8_t { log, rocksdb, disk, model_pmem };
 [[nodiscard]] std::optional<LogTarget> parse_log_target(std::string_view text);
 
 struct LogBenchOptions : PointOptions {
+  static constexpr const char* kBench = "log";
+  static constexpr const char* kSummary = "commits to a disk, and writes that wait for them";
+
   std::vector<LogTarget> targets{LogTarget::log, LogTarget::rocksdb, LogTarget::disk};
   std::string dir;  ///< empty: that for temporary files
   std::vector<std::uint32_t> record_bytes{100, 4096, 65536};
@@ -46,15 +48,9 @@ struct LogBenchOptions : PointOptions {
   std::vector<std::uint32_t> region_bytes{4U << 20, 64U << 20};
   std::uint64_t cache_bytes = std::uint64_t{8} << 20;  ///< of the modelled one
   bool stop_disk = false;  ///< at --dir, where a file system of its own is mounted
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-[[nodiscard]] std::string log_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const LogBenchOptions& options);
-
-/// Returns what main should: 1 if a record or a pair is missing that was acknowledged.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_log(const LogBenchOptions& options, const Output& output);
 
 }  // namespace espalier::bench

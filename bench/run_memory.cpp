@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_memory.hpp"
 
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <stdexcept>
+#include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/memory_probe.hpp"
 #include "bench/probe.hpp"
-#include "bench/progress.hpp"
-#include "bench/report.hpp"
 #include "bench/resident.hpp"
 
 namespace espalier::bench {
@@ -21,27 +20,19 @@ namespace {
 constexpr std::uint64_t kBytesMin = std::uint64_t{1} << 18;
 constexpr std::uint64_t kChainsBlockBytes = std::uint64_t{256} << 20;  // far above any cache
 
-std::string size_name(std::uint64_t bytes) {
-  if (bytes >= (std::uint64_t{1} << 30)) return fmt::format("{} GiB", bytes >> 30);
-  if (bytes >= (std::uint64_t{1} << 20)) return fmt::format("{} MiB", bytes >> 20);
-  return fmt::format("{} KiB", bytes >> 10);
-}
-
 // Runs the measurements and prints each, with the probes around it.
 class MemoryRun {
  public:
-  MemoryRun(const MemoryOptions& options, const Output& output)
-      : options_(options),
-        out_(output.out),
-        progress_(output),
-        table_(output.out, {{"measure", -10},
-                            {"block", 8},
-                            {"chains", 6},
-                            {"ns", 8},
-                            {"M lines/s", 9},
-                            {"GB/s", 7},
-                            {"probe ns", 11},
-                            {"pages", -30}}) {}
+  MemoryRun(const MemoryOptions& options, Report& report) : options_(options), report_(report) {
+    report_.table({{"measure", -10, "workload"},
+                   {"block", 12, "block_bytes"},
+                   {"chains", 6, "in_flight"},
+                   {"ns", 8, "ns_per_line", 1},
+                   {"M lines/s", 9, "ops_per_s", 1, 1e-6},
+                   {"GB/s", 7, "bytes_per_s", 1, 1e-9},
+                   {"probe ns", 11, "probe_ns", 0},
+                   {"pages", -30, "pages"}});
+  }
 
   void latency() {
     for (std::uint64_t bytes = kBytesMin; bytes <= options_.bytes_max; bytes *= 2) {
@@ -61,102 +52,74 @@ class MemoryRun {
     HugeBuffer block(options_.bytes_max);
     std::memset(block.data(), 1, block.bytes());
     const std::string pages = page_message(before, resident());
-    print_bandwidth("read", block, pages, read_sequentially);
-    print_bandwidth("copy", block, pages, copy_sequentially);
+    bandwidth_of("read", block, pages, read_sequentially);
+    bandwidth_of("copy", block, pages, copy_sequentially);
   }
-
-  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
-  [[nodiscard]] std::uint64_t checksum() const { return checksum_; }
 
  private:
   void chain(const char* workload, std::uint64_t bytes, std::uint32_t chains) {
-    progress_.show(fmt::format("{}: {}, {} chains", workload, size_name(bytes), chains));
     const Resident before = resident();
     const ChaseBlock block(bytes, options_.seed);
     const std::string pages = page_message(before, resident());
-    const auto probe_before = probe_ns(options_.probe_rounds);
-    // One pass of warming, so that small blocks are in the cache that they fit.
-    chase(block, chains, 0);
-    const ChaseResult result = chase(block, chains, options_.seconds);
-    Json line = new_line(workload, bytes);
-    line["in_flight"] = chains;
-    line["ops_per_s"] = std::round(result.lines_per_s);
-    line["ns_per_line"] = std::round(result.ns_per_line * 100) / 100;
-    print(line, probe_before, pages, result.checksum,
-          {workload, size_name(bytes), std::to_string(chains),
-           fmt::format("{:.1f}", result.ns_per_line),
-           fmt::format("{:.1f}", result.lines_per_s * 1e-6), "-"});
+    print(workload, bytes, pages, [&](Json& line) {
+      // One pass of warming, so that small blocks are in the cache that they fit.
+      chase(block, chains, 0);
+      const ChaseResult result = chase(block, chains, options_.seconds);
+      line["in_flight"] = chains;
+      line["ops_per_s"] = std::round(result.lines_per_s);
+      line["ns_per_line"] = rounded(result.ns_per_line);
+      return result.checksum;
+    });
   }
 
   template <class Measure>
-  void print_bandwidth(const char* workload, const HugeBuffer& block, const std::string& pages,
-                       Measure measure) {
-    progress_.show(workload);
+  void bandwidth_of(const char* workload, const HugeBuffer& block, const std::string& pages,
+                    Measure measure) {
+    print(workload, block.bytes(), pages, [&](Json& line) {
+      const BandwidthResult result = measure(block, options_.seconds);
+      line["bytes_per_s"] = std::round(result.bytes_per_s);
+      return result.checksum;
+    });
+  }
+
+  template <class Measure>
+  void print(const char* workload, std::uint64_t bytes, const std::string& pages, Measure measure) {
+    report_.progress().show(fmt::format("{}: {} bytes", workload, bytes));
+    Json line{{"target", "machine"},
+              {"workload", workload},
+              {"block_bytes", bytes},
+              {"threads", 1},
+              {"seed", options_.seed}};
     const auto probe_before = probe_ns(options_.probe_rounds);
-    const BandwidthResult result = measure(block, options_.seconds);
-    Json line = new_line(workload, block.bytes());
-    line["bytes_per_s"] = std::round(result.bytes_per_s);
-    print(line, probe_before, pages, result.checksum,
-          {workload, size_name(block.bytes()), "-", "-", "-",
-           fmt::format("{:.1f}", result.bytes_per_s * 1e-9)});
-  }
-
-  Json new_line(const char* workload, std::uint64_t bytes) const {
-    Json line;
-    line["bench"] = "memory";
-    line["target"] = "machine";
-    line["workload"] = workload;
-    line["block_bytes"] = bytes;
-    line["threads"] = 1;
-    line["seed"] = options_.seed;
-    return line;
-  }
-
-  void print(Json& line, std::optional<double> probe_before, const std::string& pages,
-             std::uint64_t checksum, std::vector<std::string> cells) {
-    const auto probe_after = probe_ns(options_.probe_rounds);
-    progress_.clear();
-    ++measurements_;
-    checksum_ += checksum;
-    if (options_.json) {
-      line["pages"] = pages;
-      line["probe_ns"] = probes_json(probe_before, probe_after);
-      line["result_hash"] = fmt::format("{:016x}", checksum);
-      return print_line(out_, line);
-    }
-    cells.push_back(probes_text(probe_before, probe_after));
-    cells.push_back(pages);
-    table_.row(cells);
+    const std::uint64_t checksum = measure(line);
+    line["pages"] = pages;
+    line["probe_ns"] = probes_json(probe_before, probe_ns(options_.probe_rounds));
+    line["result_hash"] = hex(checksum);
+    report_.line(line);
   }
 
   const MemoryOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
-  Table table_;
-  std::uint64_t measurements_ = 0;
-  std::uint64_t checksum_ = 0;
+  Report& report_;
 };
 
 }  // namespace
 
-std::optional<std::string> problem_of(const MemoryOptions& options) {
-  if (options.bytes_max < kBytesMin || options.bytes_max > (std::uint64_t{1} << 40)) {
-    return "--bytes must be 262144 (256 KiB) to 1099511627776 (1 TiB)";
-  }
-  if (!(options.seconds >= 0)) return "--seconds must not be negative";
-  return std::nullopt;
+void MemoryOptions::declare(OptionRows& rows) {
+  rows.number("--bytes", bytes_max, {kBytesMin, std::uint64_t{1} << 40}, "the largest block");
+  rows.number("--seconds", seconds, {}, "for each measurement");
+  rows.number("--seed", seed, {}, "of the random chains");
+  rows.of_output(*this);
 }
 
-int run_memory(const MemoryOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  MemoryRun run(options, output);
-  run_pinned([&run] {
-    run.latency();
-    run.in_flight();
-    run.bandwidth();
-  });
-  print_measurements(output.out, "memory", run.measurements(), options.json);
-  return 0;
+std::vector<ExperimentRow> MemoryOptions::experiment_rows() const {
+  return {{"memory", {}, [this](Report& report) {
+             run_pinned([&] {
+               MemoryRun run(*this, report);
+               run.latency();
+               run.in_flight();
+               run.bandwidth();
+             });
+           }}};
 }
 
 }  // namespace espalier::bench

@@ -9,25 +9,21 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
+#include <vector>
 
-#include "bench/output.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
-struct MemoryOptions {
+struct MemoryOptions : PointOptions {
+  static constexpr const char* kBench = "memory";
+  static constexpr const char* kSummary = "latency and bandwidth of this machine";
+
   std::uint64_t bytes_max = std::uint64_t{1} << 30;  ///< the largest block
   double seconds = 0.2;                              ///< for each measurement, about
-  std::uint64_t seed = 1;
-  bool json = false;
-  std::uint32_t probe_rounds = 20;
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const MemoryOptions& options);
-
-/// Returns what main should. Errors: throws std::runtime_error or std::bad_alloc.
-int run_memory(const MemoryOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -4,13 +4,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <stdexcept>
+#include <memory>
 
+#include "bench/benchmark.hpp"
 #include "bench/map_session.hpp"
 #include "bench/node_size.hpp"
 #include "bench/own_node.hpp"
-#include "bench/progress.hpp"
-#include "bench/report.hpp"
 #include "client/store_impl.hpp"
 
 namespace espalier::bench {
@@ -57,7 +56,7 @@ OneSidedMeasured measure_alone(const node::Node& node, ReadLoad load, const OneS
   OneSidedMeasured measured;
   measured.ops_per_s = read(map, load, 1);
   const tree::WalkTraffic end = traffic();
-  const auto per_op = [&](std::uint64_t tree::WalkTraffic::* count) {
+  const auto per_op = [&](std::uint64_t tree::WalkTraffic::*count) {
     const double all = static_cast<double>(end.*count) - static_cast<double>(warm.*count);
     const double warming = static_cast<double>(warm.*count) - static_cast<double>(begin.*count);
     return std::max(0.0, all - warming) / static_cast<double>(load.ops * load.threads);
@@ -68,105 +67,70 @@ OneSidedMeasured measure_alone(const node::Node& node, ReadLoad load, const OneS
   return measured;
 }
 
-class OneSidedReport {
- public:
-  OneSidedReport(const OneSidedBenchOptions& options, const Output& output)
-      : options_(options),
-        out_(output.out),
-        table_(output.out, {{"transport", -12},
-                            {"node bytes", 10},
-                            {"cache", 10},
-                            {"k ops/s", 10},
-                            {"trips/op", 9},
-                            {"bytes/op", 9},
-                            {"p50 ns", 8},
-                            {"p99 ns", 8}}) {}
-  void add(const OneSidedPoint& point, const OneSidedMeasured& measured) {
-    ++count_;
-    if (!options_.json) {
-      table_.row({std::string(name(point.transport)), std::to_string(point.node_bytes),
-                  std::to_string(point.cache_bytes),
-                  fmt::format("{:.1f}", measured.ops_per_s / 1e3),
-                  fmt::format("{:.2f}", measured.round_trips_per_op),
-                  fmt::format("{:.0f}", measured.bytes_per_op),
-                  std::to_string(measured.latencies.percentile(0.5)),
-                  std::to_string(measured.latencies.percentile(0.99))});
-      return;
-    }
-    Json line;
-    line["bench"] = "one-sided";
-    line["transport"] = name(point.transport);
-    line["node_bytes"] = point.node_bytes;
-    line["cache_bytes"] = point.cache_bytes;
-    line["keys"] = options_.load.keys;
-    line["scan_percent"] = options_.load.scan_percent;
-    line["threads"] = options_.load.threads;
-    line["in_flight"] = options_.load.in_flight;
-    line["ops_per_s"] = measured.ops_per_s;
-    line["round_trips_per_op"] = measured.round_trips_per_op;
-    line["bytes_per_op"] = measured.bytes_per_op;
-    line["get_ns_p50"] = measured.latencies.percentile(0.5);
-    line["get_ns_p99"] = measured.latencies.percentile(0.99);
-    print_line(out_, line);
-  }
-  void end() { print_measurements(out_, "one-sided", count_, options_.json); }
-
- private:
-  const OneSidedBenchOptions& options_;
-  std::ostream& out_;
-  Table table_;
-  std::uint64_t count_ = 0;
-};
-
-}  // namespace
-
-std::optional<std::string> problem_of(const OneSidedBenchOptions& options) {
-  if (const auto problem = problem_of(options.load)) return problem;
-  if (!std::ranges::all_of(options.node_bytes, is_node_size)) {
-    return "--node-bytes must be powers of two from 512 to 65536";
-  }
-  const auto reads = [](NodeTransport transport) {
-    return transport == NodeTransport::shm || transport == NodeTransport::roce_udp ||
-           transport == NodeTransport::roce_udp6 || transport == NodeTransport::roce_memif;
-  };
-  if (!std::ranges::all_of(options.transports, reads)) {
-    return "--transports must be shm, roce-udp, roce-udp6 or roce-memif";
-  }
-  return std::nullopt;
+bool is_read_over(NodeTransport transport) {
+  return transport == NodeTransport::shm || transport == NodeTransport::roce_udp ||
+         transport == NodeTransport::roce_udp6 || transport == NodeTransport::roce_memif;
 }
 
-int run_one_sided(const OneSidedBenchOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  const auto or_default = [](const auto& given, auto fallback) {
-    return given.empty() ? fallback : given;
-  };
-  const auto transports =
-      or_default(options.transports, std::vector{NodeTransport::shm, NodeTransport::roce_udp});
-  const auto sizes =
-      or_default(options.node_bytes, std::vector<std::uint64_t>{512, 1024, 2048, 4096, 8192});
-  const auto caches =
-      or_default(options.cache_bytes, std::vector<std::uint64_t>{0, std::uint64_t{32} << 20});
-  Progress progress(output);
-  OneSidedReport report(options, output);
-  for (const NodeTransport transport : transports) {
-    for (const std::uint64_t node_bytes : sizes) {
-      progress.show(fmt::format("nodes of {} bytes over {}", node_bytes, name(transport)));
+Json one_sided_line(const OneSidedBenchOptions& options, const OneSidedPoint& point,
+                    const OneSidedMeasured& measured) {
+  return {{"transport", name(point.transport)},
+          {"node_bytes", point.node_bytes},
+          {"cache_bytes", point.cache_bytes},
+          {"keys", options.load.keys},
+          {"scan_percent", options.load.scan_percent},
+          {"threads", options.load.threads},
+          {"in_flight", options.load.in_flight},
+          {"ops_per_s", measured.ops_per_s},
+          {"round_trips_per_op", measured.round_trips_per_op},
+          {"bytes_per_op", measured.bytes_per_op},
+          {"get_ns_p50", measured.latencies.percentile(0.5)},
+          {"get_ns_p99", measured.latencies.percentile(0.99)}};
+}
+
+void run_one_sided(const OneSidedBenchOptions& options, Report& report) {
+  report.table({{"transport", -12, "transport"},
+                {"node bytes", 10, "node_bytes"},
+                {"cache", 10, "cache_bytes"},
+                {"k ops/s", 10, "ops_per_s", 1, 1e-3},
+                {"trips/op", 9, "round_trips_per_op", 2},
+                {"bytes/op", 9, "bytes_per_op", 0},
+                {"p50 ns", 8, "get_ns_p50"},
+                {"p99 ns", 8, "get_ns_p99"}});
+  for (const NodeTransport transport : options.transports) {
+    for (const std::uint64_t node_bytes : options.node_bytes) {
+      report.progress().show(fmt::format("nodes of {} bytes over {}", node_bytes, name(transport)));
       const auto node = start_read_node(options.load, transport);
       Store store = value_or_throw(Store::connect(local_address(*node)), "cannot connect");
       const Map map = value_or_throw(
           store.create_map(kOneSidedMap, {.node_bytes = static_cast<std::uint32_t>(node_bytes)}),
           "cannot make the map");
       fill(map, options.load);
-      for (const std::uint64_t cache_bytes : caches) {
+      for (const std::uint64_t cache_bytes : options.cache_bytes) {
         const OneSidedPoint point{transport, node_bytes, cache_bytes};
-        const OneSidedMeasured measured = measure_alone(*node, options.load, point);
-        progress.clear();
-        report.add(point, measured);
+        report.line(one_sided_line(options, point, measure_alone(*node, options.load, point)));
       }
     }
   }
-  report.end();
-  return 0;
+}
+
+}  // namespace
+
+void OneSidedBenchOptions::declare(OptionRows& rows) {
+  rows.choices("--transports", transports, parse_node_transport,
+               "shm, roce-udp, roce-udp6, roce-memif; shm,roce-udp by default");
+  rows.numbers("--node-bytes", node_bytes, {}, "sizes of nodes");
+  rows.numbers("--cache", cache_bytes, {}, "bytes that the client remembers");
+  load.declare(rows);
+  rows.json(*this);
+  rows.require(std::ranges::all_of(node_bytes, is_node_size),
+               "--node-bytes must be powers of two from 512 to 65536");
+  rows.require(std::ranges::all_of(transports, is_read_over),
+               "--transports must be shm, roce-udp, roce-udp6 or roce-memif");
+}
+
+std::vector<ExperimentRow> OneSidedBenchOptions::experiment_rows() const {
+  return {{"one-sided", {}, [this](Report& report) { run_one_sided(*this, report); }}};
 }
 
 }  // namespace espalier::bench

@@ -4,28 +4,25 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
 #include "bench/node_transport.hpp"
-#include "bench/output.hpp"
+#include "bench/point_options.hpp"
 #include "bench/read_load.hpp"
 
 namespace espalier::bench {
 
-struct OneSidedBenchOptions {
+struct OneSidedBenchOptions : PointOptions {
+  static constexpr const char* kBench = "one-sided";
+  static constexpr const char* kSummary = "reads by a client alone, by node size and memory";
+
   ReadLoad load{};
-  std::vector<NodeTransport> transports;   ///< empty: shm, roce-udp
-  std::vector<std::uint64_t> node_bytes;   ///< empty: 512, 1024, ... 8192
-  std::vector<std::uint64_t> cache_bytes;  ///< empty: 0, 32 MiB
-  bool json = false;
+  std::vector<NodeTransport> transports{NodeTransport::shm, NodeTransport::roce_udp};
+  std::vector<std::uint64_t> node_bytes{512, 1024, 2048, 4096, 8192};
+  std::vector<std::uint64_t> cache_bytes{0, std::uint64_t{32} << 20};
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const OneSidedBenchOptions& options);
-
-/// Returns what main should. Errors: throws std::runtime_error or std::bad_alloc.
-int run_one_sided(const OneSidedBenchOptions& options, const Output& output);
 
 }  // namespace espalier::bench

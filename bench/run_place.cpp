@@ -14,14 +14,13 @@
 #include "base/clock.hpp"
 #include "base/cpu.hpp"
 #include "base/random.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/map_session.hpp"
 #include "bench/node_size.hpp"
 #include "bench/node_transport.hpp"
 #include "bench/one_at_a_time.hpp"
 #include "bench/own_node.hpp"
-#include "bench/progress.hpp"
 #include "bench/read_load.hpp"
-#include "bench/report.hpp"
 #include "bench/turn_costs.hpp"
 #include "shards/sharding.hpp"
 
@@ -228,106 +227,87 @@ base::Histogram latencies_of(const Map& map, const PlaceOptions& options, std::u
   return latencies;
 }
 
-struct PlaceMeasured {
-  std::uint64_t share = 0;
-  std::uint64_t reads = 0;
-  std::uint32_t repeat = 0;
-  double ops_per_s = 0;
-  base::Histogram latencies{};  // of one request at a time
-  PlaceCosts costs{};
-};
+Json place_line(const PlaceOptions& options, const TwoNodes& nodes, std::uint64_t reads) {
+  const double rate = measure_place(nodes.map(), options, reads);
+  const base::Histogram latencies = latencies_of(nodes.map(), options, reads);
+  const PlaceCosts costs = costs_of(nodes, options, reads);
+  return {
+      {"ops", options.ops * options.threads},    {"ops_per_s", rate},
+      {"ns_p50", latencies.percentile(0.5)},     {"ns_p99", latencies.percentile(0.99)},
+      {"client_cpu_ns_per_op", costs.client_ns}, {"first_cpu_ns_per_op", costs.first_ns},
+      {"second_cpu_ns_per_op", costs.second_ns}, {"model_ops_per_s", place_model(options, costs)}};
+}
 
-Json place_line(const PlaceOptions& options, const PlaceMeasured& measured) {
-  Json line;
-  line["bench"] = "place";
-  line["target"] = "sharded";
-  line["workload"] = measured.reads == 100 ? "get" : "mixed";
-  line["share_percent"] = measured.share;
-  line["read_percent"] = measured.reads;
-  line["keys"] = options.keys;
-  line["value_bytes"] = options.value_bytes;
-  line["node_bytes"] = options.node_bytes;
+Json place_parameters(const PlaceOptions& options, std::uint64_t share, std::uint64_t reads,
+                      std::uint32_t repeat) {
+  Json line{{"target", "sharded"},
+            {"workload", reads == 100 ? "get" : "mixed"},
+            {"share_percent", share},
+            {"read_percent", reads},
+            {"keys", options.keys},
+            {"value_bytes", options.value_bytes},
+            {"node_bytes", options.node_bytes}};
   if (options.one_sided) line["cache_bytes"] = options.cache_bytes;
-  line["threads"] = options.threads;
-  line["in_flight"] = options.in_flight;
-  line["node_cores"] = options.node_cores;
-  line["slowness"] = options.slowness;
-  line["access"] = options.one_sided ? "one-sided" : "rpc";
-  line["crowded"] = options.threads + 2 * options.node_cores > base::usable_cores().size();
-  line["seed"] = options.seed;
-  line["repeat"] = measured.repeat;
-  line["ops"] = options.ops * options.threads;
-  line["ops_per_s"] = measured.ops_per_s;
-  line["ns_p50"] = measured.latencies.percentile(0.5);
-  line["ns_p99"] = measured.latencies.percentile(0.99);
-  line["client_cpu_ns_per_op"] = measured.costs.client_ns;
-  line["first_cpu_ns_per_op"] = measured.costs.first_ns;
-  line["second_cpu_ns_per_op"] = measured.costs.second_ns;
-  line["model_ops_per_s"] = place_model(options, measured.costs);
+  line.update({{"threads", options.threads},
+               {"in_flight", options.in_flight},
+               {"node_cores", options.node_cores},
+               {"slowness", options.slowness},
+               {"access", options.one_sided ? "one-sided" : "rpc"},
+               {"crowded", options.threads + 2 * options.node_cores > base::usable_cores().size()},
+               {"seed", options.seed},
+               {"repeat", repeat}});
   return line;
+}
+
+void run_place(const PlaceOptions& options, Report& report) {
+  report.table({{"second node", -12, "share_percent", 0, 1, " %"},
+                {"reads", 6, "read_percent", 0, 1, " %"},
+                {"k ops/s", 10, "ops_per_s", 1, 1e-3},
+                {"p50 ns", 8, "ns_p50"},
+                {"p99 ns", 8, "ns_p99"},
+                {"client ns", 10, "client_cpu_ns_per_op", 0},
+                {"first ns", 9, "first_cpu_ns_per_op", 0},
+                {"second ns", 10, "second_cpu_ns_per_op", 0},
+                {"model k/s", 10, "model_ops_per_s", 1, 1e-3}});
+  for (const std::uint64_t share : options.shares) {
+    report.progress().show(fmt::format("{} % of the keys on the second node", share));
+    const TwoNodes nodes(options, share);
+    for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
+      for (const std::uint64_t reads : options.reads) {
+        Json line = place_parameters(options, share, reads, repeat);
+        line.update(place_line(options, nodes, reads));
+        report.line(line);
+      }
+    }
+  }
 }
 
 }  // namespace
 
-std::optional<std::string> problem_of(const PlaceOptions& options) {
-  const auto percent = [](std::uint64_t each) { return each <= 100; };
-  if (!std::ranges::all_of(options.shares, percent)) return "--shares must be 0 to 100";
-  if (!std::ranges::all_of(options.reads, percent)) return "--reads must be 0 to 100";
-  if (options.keys < 100 || options.keys > 100'000'000) return "--keys must be 100 to 100000000";
-  if (options.value_bytes > 400) return "--value-bytes must be 0 to 400";
-  if (options.ops < 1 || options.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
-  if (options.threads < 1 || options.threads > 256) return "--threads must be 1 to 256";
-  if (options.in_flight < 1 || options.in_flight > 256) return "--in-flight must be 1 to 256";
-  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
-  if (!is_node_size(options.node_bytes)) return kNoNodeSize;
-  if (options.node_cores < 1 || options.node_cores > 64) return "--node-cores must be 1 to 64";
-  return std::nullopt;
+void PlaceOptions::declare(OptionRows& rows) {
+  rows.numbers("--shares", shares, {0, 100}, "percent of the keys on the second node");
+  rows.numbers("--reads", reads, {0, 100}, "percent of the requests that read");
+  rows.number("--keys", keys, {100, 100'000'000}, "of the map");
+  rows.number("--value-bytes", value_bytes, {0, 400}, "of each value");
+  rows.number("--ops", ops, {1, 1'000'000'000}, "requests of each thread");
+  rows.number("--threads", threads, {1, 256}, "that ask");
+  rows.number("--in-flight", in_flight, {1, 256}, "requests of a thread on each node");
+  rows.number("--node-cores", node_cores, {1, 64}, "of each node");
+  rows.number("--slow", slowness, {1, 1000},
+              "how many times as slow the second node's workers are as this machine: they spin "
+              "after each turn");
+  rows.number("--repeats", repeats, {1, 1000}, "rounds");
+  rows.flag("--one-sided", one_sided, "read by READs of either node's memory, over shm");
+  rows.number("--node-bytes", node_bytes, {}, "size of nodes");
+  rows.require(is_node_size(node_bytes), kNoNodeSize);
+  rows.number("--cache", cache_bytes, {},
+              "bytes that a client remembers that reads by READs; it is filled before");
+  rows.number("--seed", seed, {}, "of the keys that are asked for");
+  rows.json(*this);
 }
 
-int run_place(const PlaceOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  const std::vector<std::uint64_t> shares =
-      options.shares.empty() ? std::vector<std::uint64_t>{0, 25, 50, 75, 100} : options.shares;
-  const std::vector<std::uint64_t> all_reads =
-      options.reads.empty() ? std::vector<std::uint64_t>{100, 50} : options.reads;
-  Progress progress(output);
-  Table table(output.out, {{"second node", -12},
-                           {"reads", 6},
-                           {"k ops/s", 10},
-                           {"p50 ns", 8},
-                           {"p99 ns", 8},
-                           {"client ns", 10},
-                           {"first ns", 9},
-                           {"second ns", 10},
-                           {"model k/s", 10}});
-  std::uint64_t measurements = 0;
-  for (const std::uint64_t share : shares) {
-    progress.show(fmt::format("{} % of the keys on the second node", share));
-    const TwoNodes nodes(options, share);
-    for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
-      for (const std::uint64_t reads : all_reads) {
-        const double rate = measure_place(nodes.map(), options, reads);
-        const base::Histogram latencies = latencies_of(nodes.map(), options, reads);
-        const PlaceCosts costs = costs_of(nodes, options, reads);
-        progress.clear();
-        ++measurements;
-        if (options.json) {
-          print_line(output.out,
-                     place_line(options, {share, reads, repeat, rate, latencies, costs}));
-        } else {
-          table.row({fmt::format("{} %", share), fmt::format("{} %", reads),
-                     fmt::format("{:.1f}", rate * 1e-3), std::to_string(latencies.percentile(0.5)),
-                     std::to_string(latencies.percentile(0.99)),
-                     fmt::format("{:.0f}", costs.client_ns), fmt::format("{:.0f}", costs.first_ns),
-                     fmt::format("{:.0f}", costs.second_ns),
-                     fmt::format("{:.1f}", place_model(options, costs) * 1e-3)});
-        }
-      }
-    }
-  }
-  print_measurements(output.out, "place", measurements, options.json);
-  return 0;
+std::vector<ExperimentRow> PlaceOptions::experiment_rows() const {
+  return {{"place", {}, [this](Report& report) { run_place(*this, report); }}};
 }
 
 }  // namespace espalier::bench

@@ -6,17 +6,20 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "bench/output.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
-struct PlaceOptions {
-  std::vector<std::uint64_t> shares;  ///< of keys on the second node, in percent; empty: 0, 25, ...
-  std::vector<std::uint64_t> reads;   ///< of all requests, in percent; empty: 100, 50
+struct PlaceOptions : PointOptions {
+  static constexpr const char* kBench = "place";
+  static constexpr const char* kSummary =
+      "a map over two nodes, by the share of keys of the second";
+  PlaceOptions() { repeats = 1; }  // rounds over all points of a share
+
+  std::vector<std::uint64_t> shares{0, 25, 50, 75, 100};  ///< of keys on the second node, percent
+  std::vector<std::uint64_t> reads{100, 50};              ///< of all requests, in percent
   std::uint64_t keys = 1'000'000;
   std::uint64_t value_bytes = 16;
   std::uint64_t ops = 1'000'000;
@@ -26,19 +29,13 @@ struct PlaceOptions {
   /// Of the second node's cores, standing for weaker ones: node::WorkerCore. READs of its memory
   /// take no part in it.
   double slowness = 1;
-  std::uint32_t repeats = 1;  ///< rounds over all points of a share
-  bool one_sided = false;     ///< reads by READs of either node's memory, over shm
+  bool one_sided = false;  ///< reads by READs of either node's memory, over shm
   std::uint64_t node_bytes = 8192;
   /// What a pipeline of one_sided remembers; it is filled before the clock runs.
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
-  std::uint64_t seed = 1;
-  bool json = false;
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const PlaceOptions& options);
-
-/// Returns what main should. Errors: throws std::runtime_error or std::bad_alloc.
-int run_place(const PlaceOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -3,11 +3,10 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
-#include <stdexcept>
 
+#include "bench/benchmark.hpp"
 #include "bench/recovery_data.hpp"
 
 namespace espalier::bench {
@@ -16,23 +15,21 @@ namespace {
 MeasuredPoint recovery_point(const RecoverySetting& setting, std::uint32_t threads,
                              const std::shared_ptr<std::unique_ptr<RecoveryData>>& data,
                              const std::filesystem::path& dir) {
-  MeasuredPoint point;
-  point.target = "node";
-  point.workload = "start";
-  point.parameters["from"] = name(setting.from);
-  point.parameters["keys"] = setting.keys;
-  point.parameters["value_bytes"] = setting.value_bytes;
-  point.parameters["maps"] = setting.maps;
-  point.parameters["recovery_threads"] = threads;
-  point.threads = threads + 1;
-  point.answers = fmt::format("{} keys in {} maps", setting.keys, setting.maps);
-  point.measure = [setting, threads, data, dir] {
-    if (*data == nullptr) *data = std::make_unique<RecoveryData>(dir, setting);
-    PointSample sample = (*data)->start(threads);
-    if (sample.checksum != (*data)->contents().hash) sample.checksum = ~sample.checksum;
-    return sample;
-  };
-  return point;
+  return {.target = "node",
+          .workload = "start",
+          .parameters = {{"from", name(setting.from)},
+                         {"keys", setting.keys},
+                         {"value_bytes", setting.value_bytes},
+                         {"maps", setting.maps},
+                         {"recovery_threads", threads}},
+          .threads = threads + 1,
+          .answers = fmt::format("{} keys in {} maps", setting.keys, setting.maps),
+          .measure = [setting, threads, data, dir] {
+            if (*data == nullptr) *data = std::make_unique<RecoveryData>(dir, setting);
+            PointSample sample = (*data)->start(threads);
+            if (sample.checksum != (*data)->contents().hash) sample.checksum = ~sample.checksum;
+            return sample;
+          }};
 }
 
 /// Points of one folder share it; it is made when it is first wanted.
@@ -61,32 +58,29 @@ std::optional<RecoveryFrom> parse_recovery_from(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::string> problem_of(const RecoveryBenchOptions& options) {
-  const auto outside = [](const auto& values, std::uint64_t most) {
-    return values.empty() ||
-           std::ranges::any_of(values, [=](auto value) { return value < 1 || value > most; });
-  };
-  if (outside(options.keys, 1'000'000'000)) return "--keys must be 1 to 1000000000";
-  if (outside(options.maps, 64)) return "--maps must be 1 to 64";
-  if (outside(options.threads, 16)) return "--threads must be 1 to 16";
-  if (options.from.empty()) return "--from: log, checkpoint";
-  if (options.value_bytes > (1U << 20)) return "--value-bytes must be 0 to 1048576";
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  return std::nullopt;
+void RecoveryBenchOptions::declare(OptionRows& rows) {
+  rows.text("--dir", dir, kFolderHelp);
+  rows.numbers("--keys", keys, {1, 1'000'000'000}, "pairs");
+  rows.numbers("--maps", maps, {1, 64}, "that have them");
+  rows.numbers("--threads", threads, {1, 16}, "that apply what is read");
+  rows.choices("--from", from, parse_recovery_from, "log, checkpoint; both by default");
+  rows.number("--value-bytes", value_bytes, {0, 1U << 20}, "of each value");
+  rows.of_points(*this);
 }
 
-int run_recovery(const RecoveryBenchOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  PointRun run("recovery", options, output);
-  for (const std::uint64_t keys : options.keys) {
-    for (const std::uint32_t maps : options.maps) {
-      for (const RecoveryFrom from : options.from) {
-        const RecoverySetting setting{keys, maps, from, options.value_bytes, options.seed};
-        run.run("start", recovery_points(options, setting));
+/// A row for each folder, for the next one is made when that is gone.
+std::vector<ExperimentRow> RecoveryBenchOptions::experiment_rows() const {
+  std::vector<ExperimentRow> rows;
+  for (const std::uint64_t pairs : keys) {
+    for (const std::uint32_t count : maps) {
+      for (const RecoveryFrom source : from) {
+        const RecoverySetting setting{pairs, count, source, value_bytes, seed};
+        rows.push_back(
+            {"start", [this, setting](Report&) { return recovery_points(*this, setting); }});
       }
     }
   }
-  return run.finish();
+  return rows;
 }
 
 }  // namespace espalier::bench

@@ -10,8 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
@@ -21,19 +20,18 @@ enum class RecoveryFrom : std::uint8_t { log, checkpoint };
 [[nodiscard]] std::optional<RecoveryFrom> parse_recovery_from(std::string_view text);
 
 struct RecoveryBenchOptions : PointOptions {
+  static constexpr const char* kBench = "recovery";
+  static constexpr const char* kSummary = "the start of a node that has much to read";
+
   std::string dir;  ///< empty: that for temporary files
   std::vector<std::uint64_t> keys{100'000, 1'000'000};
   std::vector<std::uint32_t> maps{1, 2};
   std::vector<std::uint32_t> threads{1, 2};
   std::vector<RecoveryFrom> from{RecoveryFrom::log, RecoveryFrom::checkpoint};
   std::uint32_t value_bytes = 100;
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const RecoveryBenchOptions& options);
-
-/// Returns what main should: 1 if a node has other pairs than were written.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_recovery(const RecoveryBenchOptions& options, const Output& output);
 
 }  // namespace espalier::bench

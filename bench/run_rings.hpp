@@ -2,7 +2,7 @@
 // `espalier-bench rings`: what decides how requests travel through rings in shared memory.
 //
 // An experiment is a list of points (bench/point_run.hpp). A new one is a function that makes
-// points, and a row in the table of run_rings.cpp.
+// points, and a row in run_rings.cpp.
 //
 //   doorbell   looking for rings that have news (bench/doorbell_points.cpp)
 //     empty-scan      while none has: at the node's doorbells, and at the next line of each ring
@@ -24,16 +24,18 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
-#include <string>
 #include <vector>
 
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
+struct MeasuredPoint;
+
 struct RingsOptions : PointOptions {
+  static constexpr const char* kBench = "rings";
+  static constexpr const char* kSummary = "how requests could travel in shared memory";
+
   std::vector<std::uint32_t> rings{16, 1024};                         ///< doorbell, connections
   std::vector<std::uint32_t> in_flight{1, 8, 16, 32, 64, 128, 256};   ///< noop, chase
   std::vector<std::uint32_t> payload_bytes{32, 88, 256, 1024, 4096};  ///< noop, 32 in flight
@@ -43,6 +45,9 @@ struct RingsOptions : PointOptions {
   double seconds = 5;                            ///< sleep: how long they are watched
   std::uint64_t list_nodes = 10'000'000;         ///< chase
   std::uint32_t chases = 16;  ///< chase: on each of 16 connections, where there are so many
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
 
 /// The points of --experiment doorbell.
@@ -56,15 +61,5 @@ std::vector<MeasuredPoint> open_close_points(const RingsOptions& options);
 /// The points of --experiment sleep and chase.
 std::vector<MeasuredPoint> sleep_points(const RingsOptions& options);
 std::vector<MeasuredPoint> chase_points(const RingsOptions& options);
-
-/// The names of all experiments, with commas between.
-std::string rings_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const RingsOptions& options);
-
-/// Returns what main should: 1 if points that should agree did not.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_rings(const RingsOptions& options, const Output& output);
 
 }  // namespace espalier::bench

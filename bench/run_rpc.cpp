@@ -4,11 +4,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <memory>
-#include <stdexcept>
+#include <utility>
 
+#include "bench/benchmark.hpp"
 #include "bench/key_cache.hpp"
 #include "bench/noop_client.hpp"
 #include "bench/own_node.hpp"
@@ -19,7 +19,6 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 5> kRpcExperiments{"noop", "map", "batch", "flood", "peer"};
 constexpr std::uint64_t kKeysMin = 4;
 constexpr std::uint64_t kNoopsPerOp = 5;  // a no-op is cheaper by about so much
 constexpr std::uint64_t kRpcWarmUpOps = 2000;
@@ -198,11 +197,6 @@ class MapPoints {
   std::vector<MeasuredPoint> points_;
 };
 
-template <class T, class Test>
-bool any_not(const std::vector<T>& values, Test test) {
-  return values.empty() || !std::ranges::all_of(values, test);
-}
-
 }  // namespace
 
 std::uint64_t keys_that_fit(const RpcOptions& options, std::uint64_t bytes) {
@@ -224,59 +218,53 @@ std::optional<std::uint64_t> parse_keys(std::string_view text) {
   return keys;
 }
 
-std::string rpc_experiment_names() { return fmt::to_string(fmt::join(kRpcExperiments, ", ")); }
-
-std::optional<std::string> problem_of(const RpcOptions& options) {
-  if (auto problem = problem_of_experiments(options.experiments, kRpcExperiments)) return problem;
-  if (any_not(options.targets,
-              [](TargetKind t) { return t == TargetKind::node || t == TargetKind::embedded; })) {
-    return "--target must be node, embedded or both";
-  }
-  if (any_not(options.write_shares, [](double share) { return share >= 0 && share <= 1; })) {
-    return "--write-share must be 0 to 1";
-  }
-  if (options.transports.empty()) return "--transport names none";
-  if (any_not(options.batches, [](std::uint32_t batch) { return batch >= 1 && batch <= 256; })) {
-    return "--batch must be 1 to 256";
-  }
-  if (options.batch_keys < kKeysMin) {
-    return fmt::format("--batch-keys must be {} or more", kKeysMin);
-  }
-  if (options.keys.empty()) return "--keys names no number";
-  if (options.threads.empty()) return "--threads names no number";
-  if (options.node_cores.empty()) return "--node-cores names no number";
-  if (options.ops < 1) return "--ops must be at least 1";
-  if (options.repeats < 1) return "--repeats must be at least 1";
+void RpcOptions::declare(OptionRows& rows) {
+  rows.choices("--target", targets, parse_target, "node, embedded; both by default (map)");
+  rows.choices("--transport", transports, parse_node_transport,
+               node_transport_names() + "; to the node; unix by default");
+  rows.numbers("--threads", threads, {}, "that ask");
+  rows.numbers("--node-cores", node_cores, {}, "workers of the node");
+  rows.number("--in-flight", in_flight, {}, "requests in flight on each thread");
+  rows.choices("--keys", keys, parse_keys,
+               "numbers, or fit: as many as --fit-bytes hold; 1000000,16000000,fit by default");
+  rows.number("--fit-bytes", fit_bytes, {}, "memory for --keys fit; 0: half of what is available");
+  rows.numbers("--write-share", write_shares, {0, 1}, "of the requests (map)");
+  rows.number("--key-bytes", key_bytes, {}, "length of keys (map)");
+  rows.number("--value-bytes", value_bytes, {}, "length of values (map)");
+  rows.numbers("--batch", batches, {1, 256}, "requests of a batch (batch)");
+  rows.number("--batch-keys", batch_keys, {kKeysMin}, "keys of the map (batch)");
+  rows.any_numbers("--flood", floods, {},
+                   "requests for connections in a second (flood); 0,5000,40000 by default");
+  rows.number("--ops", ops, {1},
+              "operations of all threads; of no-ops five times as many; of batches what the "
+              "largest do");
+  rows.number("--seconds", seconds, {}, "stop measuring after so long (map); 0: never");
+  rows.of_points(*this);
+  const auto is_target = [](TargetKind t) {
+    return t == TargetKind::node || t == TargetKind::embedded;
+  };
+  rows.require(std::ranges::all_of(targets, is_target), "--target must be node, embedded or both");
+  if (!rows.checks() || rows.problem()) return;
   // All else is what bench ycsb may be asked, too.
-  for (const std::uint64_t keys : options.keys) {
-    for (const std::uint32_t threads : options.threads) {
-      for (const std::uint32_t node_cores : options.node_cores) {
-        const std::uint64_t some = keys == kKeysThatFit ? kKeysMin : keys;
-        const RpcSetting setting{threads, node_cores};
-        const auto problem =
-            problem_of(map_options(options, options.targets.front(), setting, some, 0));
-        if (problem) return problem;
+  for (const std::uint64_t each : keys) {
+    for (const std::uint32_t asking : threads) {
+      for (const std::uint32_t cores : node_cores) {
+        const std::uint64_t some = each == kKeysThatFit ? kKeysMin : each;
+        rows.require_none(
+            problem_of(map_options(*this, targets.front(), {asking, cores}, some, 0)));
       }
     }
   }
-  return std::nullopt;
 }
 
-int run_rpc(const RpcOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  Progress progress(output);
-  PointRun run("rpc", options, output);
-  if (is_chosen(options.experiments, "noop")) run.run("noop", noop_points(options));
-  if (is_chosen(options.experiments, "map")) run.run("map", MapPoints(options, progress).take());
-  if (is_chosen(options.experiments, "batch")) run.run("batch", batch_points(options));
-  // Not the cost of asking, but of a neighbour.
-  if (std::ranges::find(options.experiments, "flood") != options.experiments.end()) {
-    run.run("flood", flood_points(options));
-  }
-  if (std::ranges::find(options.experiments, "peer") != options.experiments.end()) {
-    run.run("peer", peer_points(options, progress));
-  }
-  return run.finish();
+std::vector<ExperimentRow> RpcOptions::experiment_rows() const {
+  return {
+      {"noop", [this](Report&) { return noop_points(*this); }},
+      {"map", [this](Report& report) { return MapPoints(*this, report.progress()).take(); }},
+      {"batch", [this](Report&) { return batch_points(*this); }},
+      // Not the cost of asking, but of a neighbour.
+      {"flood", [this](Report&) { return flood_points(*this); }, {}, true},
+      {"peer", [this](Report& report) { return peer_points(*this, report.progress()); }, {}, true}};
 }
 
 }  // namespace espalier::bench

@@ -17,12 +17,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/node_transport.hpp"
-#include "bench/output.hpp"
 #include "bench/point_run.hpp"
 #include "bench/target.hpp"
 
@@ -32,6 +30,8 @@ namespace espalier::bench {
 inline constexpr std::uint64_t kKeysThatFit = 0;
 
 struct RpcOptions : PointOptions {
+  static constexpr const char* kBench = "rpc";
+  static constexpr const char* kSummary = "asking a node, or one's own memory";
   RpcOptions() { repeats = 3; }  // each run of a map loads it anew
 
   std::vector<TargetKind> targets{TargetKind::node, TargetKind::embedded};  ///< map
@@ -49,6 +49,9 @@ struct RpcOptions : PointOptions {
   std::vector<std::uint64_t> floods{0, 5000, 40'000};          ///< flood; requests in a second
   std::uint64_t ops = 4'000'000;  ///< of all threads; of no-ops five times as many
   double seconds = 0;             ///< stop measuring a map after so long; 0: never
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
 
 /// How many keys fit into `bytes`, with the map, the benchmark's own copy of the keys, and its
@@ -57,12 +60,6 @@ std::uint64_t keys_that_fit(const RpcOptions& options, std::uint64_t bytes);
 
 /// A number of keys, or "fit".
 std::optional<std::uint64_t> parse_keys(std::string_view text);
-
-/// The names of all experiments, with commas between.
-std::string rpc_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const RpcOptions& options);
 
 /// The points of `batch`.
 std::vector<MeasuredPoint> batch_points(const RpcOptions& options);
@@ -78,9 +75,5 @@ struct YcsbOptions;
 std::vector<MeasuredPoint> peer_points(const RpcOptions& options, Progress& progress);
 /// One run of the only target of these options.
 PointSample measure_map(const YcsbOptions& options, KeyCache& keys, Progress& progress);
-
-/// Returns what main should: 1 if points that should agree did not.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_rpc(const RpcOptions& options, const Output& output);
 
 }  // namespace espalier::bench

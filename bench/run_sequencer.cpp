@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_sequencer.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <memory>
 #include <numeric>
 #include <optional>
-#include <stdexcept>
 #include <utility>
 
 #include "base/clock.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/map_session.hpp"
 #include "bench/own_node.hpp"
 #include "bench/runner.hpp"
@@ -98,29 +96,30 @@ PointSample measure_sequencer(const SequencerSetting& setting, std::uint64_t ops
   return sample;
 }
 
-std::vector<MeasuredPoint> points_of(const SequencerOptions& options) {
+MeasuredPoint sequencer_point(const SequencerSetting& setting, std::uint64_t ops) {
+  return {.target = "node",
+          .workload = "take",
+          .parameters = {{"form", name(setting.form)},
+                         {"transport", name(setting.transport)},
+                         {"clients", setting.clients},
+                         {"range", setting.range},
+                         {"node_cores", setting.node_cores},
+                         {"slowness", setting.slowness}},
+          .threads = setting.clients + setting.node_cores,
+          .answers = "requests",  // as many as were made, whatever their range
+          .measure = [=] { return measure_sequencer(setting, ops); }};
+}
+
+std::vector<MeasuredPoint> sequencer_points(const SequencerOptions& options) {
   std::vector<MeasuredPoint> points;
-  const auto add = [&](const SequencerSetting& setting) {
-    MeasuredPoint point;
-    point.target = "node";
-    point.workload = "take";
-    point.parameters["form"] = name(setting.form);
-    point.parameters["transport"] = name(setting.transport);
-    point.parameters["clients"] = setting.clients;
-    point.parameters["range"] = setting.range;
-    point.parameters["node_cores"] = options.node_cores;
-    point.parameters["slowness"] = options.slowness;
-    point.threads = setting.clients + options.node_cores;
-    point.answers = "requests";  // as many as were made, whatever their range
-    point.measure = [setting, ops = options.ops] { return measure_sequencer(setting, ops); };
-    points.push_back(std::move(point));
-  };
   for (const NodeTransport transport : options.transports) {
     for (const std::uint32_t clients : options.clients) {
       for (const std::uint32_t range : options.ranges) {
         for (const SequencerForm form : options.forms) {
           if (form == SequencerForm::one_sided && !has_one_sided(transport)) continue;
-          add({form, transport, clients, range, options.node_cores, options.slowness});
+          points.push_back(sequencer_point(
+              {form, transport, clients, range, options.node_cores, options.slowness},
+              options.ops));
         }
       }
     }
@@ -141,31 +140,25 @@ std::optional<SequencerForm> parse_sequencer_form(std::string_view text) {
   return std::nullopt;
 }
 
-std::optional<std::string> problem_of(const SequencerOptions& options) {
-  const auto outside = [](const std::vector<std::uint32_t>& values, std::uint32_t most) {
-    return values.empty() || std::ranges::any_of(values, [most](std::uint32_t value) {
-             return value == 0 || value > most;
-           });
-  };
-  if (options.forms.empty()) return "--form: rpc, one-sided";
-  if (options.transports.empty()) return "--transport: " + node_transport_names();
-  if (outside(options.clients, 256)) return "--clients must be 1 to 256";
-  if (outside(options.ranges, 1u << 20)) return "--range must be 1 to 1048576";
-  if (options.node_cores < 1 || options.node_cores > 64) return "--node-cores must be 1 to 64";
-  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
-  if (options.ops < 1 || options.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  if (points_of(options).empty()) {
-    return "over unix and ofi nobody adds to the node's memory: take another --transport or --form";
-  }
-  return std::nullopt;
+void SequencerOptions::declare(OptionRows& rows) {
+  rows.choices("--form", forms, parse_sequencer_form, "rpc, one-sided; both by default");
+  rows.choices("--transport", transports, parse_node_transport,
+               node_transport_names() + "; to the node; shm,roce-udp by default");
+  rows.numbers("--clients", clients, {1, 256}, "at a time, each a thread");
+  rows.numbers("--range", ranges, {1, 1U << 20}, "numbers of one request");
+  rows.number("--node-cores", node_cores, {1, 64}, "workers of the node");
+  rows.number("--slow", slowness, {1, 1000},
+              "how many times as slow the node's workers are as this machine: they spin after each "
+              "turn");
+  rows.number("--ops", ops, {1, 1'000'000'000}, "requests of all clients");
+  rows.of_points(*this);
+  rows.require(!sequencer_points(*this).empty(),
+               "over unix and ofi nobody adds to the node's memory: take another --transport or "
+               "--form");
 }
 
-int run_sequencer(const SequencerOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  PointRun run("sequencer", options, output);
-  run.run("take", points_of(options));
-  return run.finish();
+std::vector<ExperimentRow> SequencerOptions::experiment_rows() const {
+  return {{"take", [this](Report&) { return sequencer_points(*this); }}};
 }
 
 }  // namespace espalier::bench

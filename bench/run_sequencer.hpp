@@ -8,13 +8,11 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "bench/node_transport.hpp"
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
@@ -24,6 +22,9 @@ enum class SequencerForm : std::uint8_t { rpc, one_sided };
 [[nodiscard]] std::optional<SequencerForm> parse_sequencer_form(std::string_view text);
 
 struct SequencerOptions : PointOptions {
+  static constexpr const char* kBench = "sequencer";
+  static constexpr const char* kSummary = "numbers that clients take of one sequencer";
+
   std::vector<SequencerForm> forms{SequencerForm::rpc, SequencerForm::one_sided};
   /// Those over which nobody can add are left out of the other form.
   std::vector<NodeTransport> transports{NodeTransport::shm, NodeTransport::roce_udp};
@@ -32,13 +33,9 @@ struct SequencerOptions : PointOptions {
   std::uint32_t node_cores = 1;
   double slowness = 1;          ///< of the node's workers: the other place's [DPU §6]
   std::uint64_t ops = 100'000;  ///< requests of all clients together
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const SequencerOptions& options);
-
-/// Returns what main should: 1 if numbers were missing or came twice.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_sequencer(const SequencerOptions& options, const Output& output);
 
 }  // namespace espalier::bench

@@ -1,120 +1,109 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_switch.hpp"
 
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
-#include <stdexcept>
 #include <string_view>
 
+#include "bench/benchmark.hpp"
+#include "bench/ethernet_model.hpp"
 #include "bench/figure_points.hpp"
-#include "bench/report.hpp"
+#include "bench/node_size.hpp"
 #include "bench/switch_experiments.hpp"
 
 namespace espalier::bench {
 namespace {
 
-struct SwitchExperiment {
-  const char* name;
-  SwitchOutcome (*run)(const SwitchRunOptions& options, const Output& output);
-};
-constexpr std::array<SwitchExperiment, 7> kSwitchExperiments{{{"gets", run_switch_gets},
-                                                              {"parts", run_switch_parts},
-                                                              {"hints", run_switch_hints},
-                                                              {"hops", run_switch_hops},
-                                                              {"function", run_switch_function},
-                                                              {"forward", run_switch_forward},
-                                                              {"install", run_switch_install}}};
+constexpr std::string_view kGets = "gets";
 
 bool is_wanted(const SwitchRunOptions& options, std::string_view name) {
-  if (!options.experiments.empty()) {
-    return std::ranges::find(options.experiments, name) != options.experiments.end();
-  }
-  return options.node_address.empty() || name == "gets";
+  return options.experiments.empty() ? options.node_address.empty()
+                                     : std::ranges::count(options.experiments, name) != 0;
 }
 
-std::optional<std::string> problem_of_experiments(const SwitchRunOptions& options) {
+void require_together(OptionRows& rows, const SwitchRunOptions& options) {
   for (const std::string& each : options.experiments) {
-    if (std::ranges::find(kSwitchExperiments, each, &SwitchExperiment::name) ==
-        kSwitchExperiments.end()) {
-      return fmt::format("--experiment: '{}' is not one of: {}", each, switch_experiment_names());
-    }
-    if (!options.node_address.empty() && each != "gets") {
-      return fmt::format("--node-address is of gets; {} has a switch of its own", each);
-    }
+    rows.require(options.node_address.empty() || each == kGets,
+                 fmt::format("--node-address is of gets; {} has a switch of its own", each));
   }
+  rows.require(options.node_address.empty() || options.node_address.starts_with("roce"),
+               "--node-address must be one of packets, such as roce+memif:PATH");
   for (const std::string& figure : options.figures) {
-    if (std::ranges::find(kFigures, figure) == kFigures.end()) {
-      return fmt::format("--figure: '{}' is not one of: {}", figure, figure_names());
-    }
-    if (!is_wanted(options, "hops")) return "--figure is of hops";
+    const bool of_hops = std::ranges::find(kFigures, figure) != kFigures.end();
+    const bool of_tree = std::ranges::find(kEthernetFigures, figure) != kEthernetFigures.end();
+    rows.require(of_hops || of_tree, fmt::format("--figure: '{}' is not one of: {}, {}", figure,
+                                                 figure_names(), ethernet_figure_names()));
+    rows.require(!of_hops || is_wanted(options, "hops"), figure + " is of hops");
+    rows.require(!of_tree || is_wanted(options, "fat-tree"), figure + " is of fat-tree");
   }
-  if (options.frames < 64 || options.frames > 10'000'000'000) {
-    return "--frames must be 64 to 10000000000";
-  }
-  if (options.updates < 1 || options.updates > 1'000'000) return "--updates must be 1 to 1000000";
-  if (options.installs < 1 || options.installs > 10'000) return "--installs must be 1 to 10000";
-  if (options.model_trip_ns < 1 || options.model_trip_ns > 1'000'000'000) {
-    return "--model-trip must be 1 to 1000000000";
-  }
-  return std::nullopt;
 }
 
 }  // namespace
 
-std::string switch_experiment_names() {
-  std::string names;
-  for (const SwitchExperiment& each : kSwitchExperiments) {
-    if (!names.empty()) names += ", ";
-    names += each.name;
-  }
-  return names;
+Json line_of_frames(const SwitchRunOptions& options, const char* target, const char* workload) {
+  Json line;
+  line["target"] = target;
+  line["workload"] = workload;
+  line["keys"] = options.keys;
+  line["ranges"] = options.ranges;
+  line["sets"] = options.sets;
+  line["nodes_per_set"] = options.nodes_per_set;
+  line["threads"] = 1;
+  line["seed"] = options.seed;
+  line["ops"] = options.frames;
+  line["rounds"] = options.rounds;
+  return line;
 }
 
-std::optional<std::string> problem_of(const SwitchRunOptions& options) {
-  if (auto problem = problem_of_experiments(options)) return problem;
-  if (options.keys < 2 || options.keys > 100'000'000) return "--keys must be 2 to 100000000";
-  if (options.range_keys < 1 || options.range_keys > options.keys) {
-    return "--range-keys must be 1 to --keys";
-  }
-  if (options.value_bytes > 65536) return "--value-bytes must be 0 to 65536";
-  if (options.node_bytes < 512 || options.node_bytes > 65536 ||
-      (options.node_bytes & (options.node_bytes - 1)) != 0) {
-    return "--node-bytes must be a power of two from 512 to 65536";
-  }
-  if (options.ops < 4 || options.ops > 100'000'000) return "--ops must be 4 to 100000000";
-  if (options.in_flight < 1 || options.in_flight > 256) return "--in-flight must be 1 to 256";
-  if (options.rounds < 1 || options.rounds > 1000) return "--rounds must be 1 to 1000";
-  if (options.ranges < 1 || options.ranges > 30'000) return "--ranges must be 1 to 30000";
-  if (options.sets > 8) return "--sets must be 0 to 8";
-  if (options.nodes_per_set < 1 || options.nodes_per_set > 100'000) {
-    return "--nodes-per-set must be 1 to 100000";
-  }
-  if (options.write_percent > 90) return "--writes must be 0 to 90";
-  if (options.delay_ms < 1 || options.delay_ms > 60'000) return "--delay must be 1 to 60000";
-  if (!options.node_address.empty() && !options.node_address.starts_with("roce")) {
-    return "--node-address must be one of packets, such as roce+memif:PATH";
-  }
-  return std::nullopt;
+void SwitchRunOptions::declare(OptionRows& rows) {
+  rows.texts("--figure", figures,
+             "hops: the points of these of the paper's figures, " + figure_names() +
+                 "; by default the one point that the options name; fat-tree: " +
+                 ethernet_figure_names() + "; by default all");
+  rows.node_address(node_address,
+                    "where clients come to a switch that runs, as roce+memif:PATH: gets alone "
+                    "(default: node, switch and controller of the run's own)");
+  rows.text("--map", map, "the map there, which has the keys");
+  rows.number("--keys", keys, {2, 100'000'000},
+              "of the run's own map or tree; of another map, as many at most");
+  rows.number("--value-bytes", value_bytes, {0, 65536},
+              "of the run's own map; hops: of its leaves, 4000 at most");
+  rows.number("--node-bytes", node_bytes, {}, "of the run's own map");
+  rows.require(is_node_size(node_bytes), kNoNodeSize);
+  rows.number("--ops", ops, {4, 100'000'000},
+              "gets and hops: gets of each way in each round; parts: scans");
+  rows.number("--range-keys", range_keys, {1, keys}, "parts: keys of each scan");
+  rows.number("--in-flight", in_flight, {1, 256}, "gets in flight, for the rate");
+  rows.number("--frames", frames, {64, 10'000'000'000},
+              "function and forward: frames of each kind in each round");
+  rows.number("--updates", updates, {1, 1'000'000}, "install: nodes that move");
+  rows.number("--installs", installs, {1, 10'000},
+              "install: compilations, and whole tables that are replaced");
+  rows.number("--model-trip", model_trip_ns, {1, 1'000'000'000},
+              "nanoseconds of a trip, for model_... (16100 as the paper has)");
+  rows.number("--rounds", rounds, {1, 1000}, "in which the ways take turns");
+  rows.number("--ranges", ranges, {1, 30'000}, "of the fat root");
+  rows.number("--sets", sets, {0, 8}, "layers of nodes below it");
+  rows.number("--nodes-per-set", nodes_per_set, {1, 100'000}, "nodes in each");
+  rows.number("--writes", write_percent, {0, 90}, "of 100 requests, in a way of its own; 0: none");
+  rows.number("--delay", delay_ms, {1, 60'000},
+              "milliseconds between two looks of the run's own controller at what has moved");
+  rows.number("--seed", seed, {}, "of the keys that are asked for");
+  rows.json(*this);
+  require_together(rows, *this);
 }
 
-int run_switch(const SwitchRunOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  SwitchOutcome all;
-  for (const SwitchExperiment& each : kSwitchExperiments) {
-    if (!is_wanted(options, each.name)) continue;
-    const SwitchOutcome outcome = each.run(options, output);
-    all.measurements += outcome.measurements;
-    all.right = all.right && outcome.right;
-  }
-  print_measurements(output.out, "switch", all.measurements, options.json);
-  if (all.right) return 0;
-  fmt::print(
-      output.err,
-      "espalier-bench: the switch lost frames, or led some astray: see dropped and misrouted "
-      "of the lines\n");
-  return 1;
+std::vector<ExperimentRow> SwitchRunOptions::experiment_rows() const {
+  const auto row = [this](std::string_view name,
+                          void (*run)(const SwitchRunOptions&, Report&)) -> ExperimentRow {
+    const bool of_another_switch = !node_address.empty() && name != kGets;
+    return {name, {}, [this, run](Report& report) { run(*this, report); }, of_another_switch};
+  };
+  return {row(kGets, run_switch_gets),          row("parts", run_switch_parts),
+          row("hints", run_switch_hints),       row("hops", run_switch_hops),
+          row("fat-tree", run_switch_fat_tree), row("function", run_switch_function),
+          row("forward", run_switch_forward),   row("install", run_switch_install)};
 }
 
 }  // namespace espalier::bench

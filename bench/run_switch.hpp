@@ -11,6 +11,10 @@
 //   hops      READs through the paper's tree, from the root and from where the tables lead; client,
 //             switch and node take turns on one core, so that each hop costs both ways the same; at
 //             one point, or at those of the paper's figures (figure_points.hpp)
+//   fat-tree  gets and puts at four nodes behind a FatTree of switches, whose clients ask by
+//             datagrams that are hinted on the way [Fat-B+Tree §V-C]: what they cost nodes, and a
+//             model of the rate of clients, at the points of the paper's figure
+//             (ethernet_model.hpp)
 //   function  nanoseconds of the packet function, by kinds of frames
 //   forward   frames a second of the switch, with tables and without
 //   install   compiling tables, changing one node's entries and replacing all of them while frames
@@ -27,17 +31,20 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
-#include "bench/output.hpp"
+#include "bench/point_options.hpp"
 
 namespace espalier::bench {
 
-struct SwitchRunOptions {
-  std::vector<std::string> experiments;  ///< empty: all; with a node's address `gets`
-  std::vector<std::string> figures;      ///< of `hops`: all their points; empty: one point
+/// Without a name all run; with a node's address `gets`.
+struct SwitchRunOptions : PointOptions {
+  static constexpr const char* kBench = "switch";
+  static constexpr const char* kSummary =
+      "what a switch saves that knows the tree's top, and costs";
+
+  std::vector<std::string> figures;  ///< all their points; empty: of `hops` one point
   std::string node_address;     ///< where clients come to a switch that runs; empty: all of our own
   std::string map = "default";  ///< there, which has the keys
   std::uint64_t keys = 200'000;  ///< of the map, and of the trees of the others
@@ -56,18 +63,9 @@ struct SwitchRunOptions {
   std::uint64_t nodes_per_set = 3600;
   std::uint32_t write_percent = 0;  ///< of the requests of a way of its own; 0: there is none
   std::uint32_t delay_ms = 10;      ///< of our own controller, between two looks at what has moved
-  std::uint64_t seed = 1;
-  bool json = false;
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-/// Names of the experiments, with commas.
-[[nodiscard]] std::string switch_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const SwitchRunOptions& options);
-
-/// Returns what main should: 1 where frames were lost or led astray. Errors: throws
-/// std::runtime_error or std::bad_alloc.
-int run_switch(const SwitchRunOptions& options, const Output& output);
 
 }  // namespace espalier::bench

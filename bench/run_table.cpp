@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/run_table.hpp"
-#include "bench/table_node.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
 #include <iterator>
+#include <memory>
+
+#include "bench/benchmark.hpp"
+#include "bench/table_node.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -15,12 +18,11 @@ using table::PipelineBuilder;
 using wire::Aggregate;
 using wire::ExpressionKind;
 
-constexpr std::array<std::string_view, 8> kTableExperiments{
-    "response", "project", "select", "distinct", "group", "regex", "decrypt", "clients"};
-constexpr std::array<std::string_view, 12> kTableTargets{"read",   "copy", "stage",  "scalar",
-                                                         "absl",   "re2",  "evp",    "local",
-                                                         "remote", "pull", "chunks", "buffers"};
-constexpr std::string_view kPushed = "pushed";
+constexpr std::array<std::string_view, 7> kTableExperiments{
+    "response", "project", "select", "distinct", "group", "regex", "decrypt"};
+constexpr std::array<std::string_view, 13> kTableTargets{
+    "read",  "copy",   "stage", "scalar", "absl",    "re2",   "evp",
+    "local", "remote", "pull",  "chunks", "buffers", "pushed"};
 
 std::size_t column_of_groups(std::uint64_t groups) {
   const auto* const at = std::ranges::find(kGroupCounts, groups);
@@ -119,59 +121,51 @@ std::vector<TableQuery> table_queries(const TableOptions& options, std::string_v
   return queries;
 }
 
-std::string table_experiment_names() {
-  return fmt::format("{}", fmt::join(kTableExperiments, ", "));
+void TableOptions::declare(OptionRows& rows) {
+  const std::string names = fmt::to_string(fmt::join(kTableTargets, ", "));
+  rows.texts("--target", targets, names + "; by default all");
+  rows.choices("--transport", transports, parse_node_transport,
+               "unix, shm; to the node; both by default");
+  rows.number("--table-bytes", table_bytes, {64 * 64}, "of rows, about");
+  rows.numbers("--groups", groups, {}, "those to measure (group, distinct, clients)");
+  rows.numbers("--clients", clients, {1, 64}, "at a time (clients)");
+  rows.of_points(*this);
+  for (const NodeTransport transport : transports) {
+    rows.require(transport == NodeTransport::unix_socket || transport == NodeTransport::shm,
+                 "--transport: a node in a process of its own is asked through unix or shm");
+  }
+  for (const std::uint64_t count : groups) {
+    rows.require(std::ranges::count(kGroupCounts, count) != 0,
+                 fmt::format("--groups: there are {}", fmt::join(kGroupCounts, ", ")));
+  }
+  for (const std::string& target : targets) {
+    rows.require(std::ranges::count(kTableTargets, target) != 0,
+                 fmt::format("--target {}: there are {}", target, names));
+  }
 }
 
-std::string table_target_names() {
-  return fmt::format("{}, {}", fmt::join(kTableTargets, ", "), kPushed);
-}
-
-std::optional<std::string> problem_of(const TableOptions& options) {
-  if (options.repeats == 0) return "--repeat must be at least 1";
-  if (options.table_bytes < 64 * 64) return "--table-bytes must be at least 4096";
-  if (options.transports.empty()) return "--transport names none";
-  for (const NodeTransport transport : options.transports) {
-    if (transport != NodeTransport::unix_socket && transport != NodeTransport::shm) {
-      return "--transport: a node in a process of its own is asked through unix or shm";
-    }
-  }
-  for (const std::uint64_t groups : options.groups) {
-    if (std::ranges::count(kGroupCounts, groups) == 0) {
-      return fmt::format("--groups: there are {}", fmt::join(kGroupCounts, ", "));
-    }
-  }
-  for (const std::uint32_t clients : options.clients) {
-    if (clients == 0 || clients > 64) return "--clients must be 1 to 64";
-  }
-  for (const std::string& target : options.targets) {
-    if (target != kPushed && std::ranges::count(kTableTargets, target) == 0) {
-      return fmt::format("--target {}: there are {}", target, table_target_names());
-    }
-  }
-  return problem_of_experiments(options.experiments, kTableExperiments);
-}
-
-int run_table(const TableOptions& options, const Output& output) {
+std::vector<ExperimentRow> TableOptions::experiment_rows() const {
   // However it ends, the node's process does too, and a gibibyte is free again.
-  const struct Forget {
+  struct Forget {
+    Forget() = default;
+    Forget(const Forget&) = delete;
+    Forget& operator=(const Forget&) = delete;
     ~Forget() {
       TableNode::forget();
       TableData::forget();
     }
-  } forget;
-  PointRun run("table", options, output);
+  };
+  const auto forget = std::make_shared<const Forget>();
+  std::vector<ExperimentRow> rows;
   for (const std::string_view experiment : kTableExperiments) {
-    if (!is_chosen(options.experiments, experiment)) continue;
-    if (experiment == "clients") {
-      run.run(experiment, client_points(options));
-      continue;
-    }
-    std::vector<MeasuredPoint> points = stage_points(options, experiment);
-    std::ranges::move(way_points(options, experiment), std::back_inserter(points));
-    run.run(experiment, points);
+    rows.push_back({experiment, [this, experiment, forget](Report&) {
+                      std::vector<MeasuredPoint> points = stage_points(*this, experiment);
+                      std::ranges::move(way_points(*this, experiment), std::back_inserter(points));
+                      return points;
+                    }});
   }
-  return run.finish();
+  rows.push_back({"clients", [this, forget](Report&) { return client_points(*this); }});
+  return rows;
 }
 
 }  // namespace espalier::bench

@@ -26,25 +26,28 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "bench/node_transport.hpp"
-#include "bench/output.hpp"
 #include "bench/point_run.hpp"
 #include "bench/table_data.hpp"
 
 namespace espalier::bench {
 
 struct TableOptions : PointOptions {
+  static constexpr const char* kBench = "table";
+  static constexpr const char* kSummary = "queries beside the memory, and elsewhere";
+
   std::vector<std::string> targets;                    ///< none: all
   std::uint64_t table_bytes = std::uint64_t{1} << 30;  ///< about
   std::vector<NodeTransport> transports{NodeTransport::unix_socket, NodeTransport::shm};
   std::vector<std::uint64_t> groups{16, 1024, 65536, 1 << 20};  ///< of those in kGroupCounts
   std::vector<std::uint32_t> clients{1, 6};
   std::uint64_t short_queries = 200;  ///< response: how many of each
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
 
 /// The queries of an experiment.
@@ -56,16 +59,5 @@ std::vector<MeasuredPoint> stage_points(const TableOptions& options, std::string
 std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment);
 /// The points of --experiment clients.
 std::vector<MeasuredPoint> client_points(const TableOptions& options);
-
-/// The names of all experiments, and of all targets, with commas between.
-std::string table_experiment_names();
-std::string table_target_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const TableOptions& options);
-
-/// Returns what main should: 1 if points that should agree did not.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_table(const TableOptions& options, const Output& output);
 
 }  // namespace espalier::bench

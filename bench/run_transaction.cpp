@@ -4,14 +4,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <filesystem>
 #include <iterator>
-#include <stdexcept>
 #include <utility>
 
 #include "bench/bank_points.hpp"
+#include "bench/benchmark.hpp"
 #include "bench/chain_processes.hpp"
 #include "bench/clock_points.hpp"
 #include "bench/line_points.hpp"
@@ -20,26 +19,23 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::array<std::string_view, 6> kTransactionExperiments{"line",  "bank",  "ycsb",
-                                                                  "clock", "nodes", "failover"};
 /// Of a transaction through a chain: its answer must fit into one message.
 constexpr std::uint32_t kLineKeysMax = 8;
 constexpr std::uint32_t kLineValueMax = 1024;
 
 MeasuredPoint line_point(const LinePoint& measured) {
   const LineSetting& setting = measured.setting;
-  MeasuredPoint point;
-  point.target = name(measured.way);
-  point.workload = fmt::format("{}+{}", measured.reads, measured.writes);
-  point.parameters["transport"] = name(setting.transport);
-  point.parameters["nodes"] = setting.nodes;
-  point.parameters["value_bytes"] = setting.value_bytes;
-  point.parameters["pairs"] = setting.pairs;
-  point.parameters["hop_ns"] = setting.hop_ns;
-  point.parameters["placement"] = fabric::name(setting.placement);
-  point.answers = fmt::format("{} of {} bytes", point.workload, setting.value_bytes);
-  point.measure = [measured] { return measure_line(measured); };
-  return point;
+  const std::string workload = fmt::format("{}+{}", measured.reads, measured.writes);
+  return {.target = std::string(name(measured.way)),
+          .workload = workload,
+          .parameters = {{"transport", name(setting.transport)},
+                         {"nodes", setting.nodes},
+                         {"value_bytes", setting.value_bytes},
+                         {"pairs", setting.pairs},
+                         {"hop_ns", setting.hop_ns},
+                         {"placement", fabric::name(setting.placement)}},
+          .answers = fmt::format("{} of {} bytes", workload, setting.value_bytes),
+          .measure = [measured] { return measure_line(measured); }};
 }
 
 std::vector<MeasuredPoint> line_points(const TransactionBenchOptions& options) {
@@ -68,14 +64,12 @@ std::vector<MeasuredPoint> bank_points(const TransactionBenchOptions& options) {
   for (const std::uint32_t threads : options.threads) {
     for (const TransactionTargetKind target : options.targets) {
       const BankSetting setting{target, options.accounts, threads, options.ops, options.seed};
-      MeasuredPoint point;
-      point.target = name(target);
-      point.workload = "smallbank";
-      point.parameters["accounts"] = options.accounts;
-      point.threads = threads;
-      point.answers = fmt::format("smallbank, {} threads", threads);
-      point.measure = [setting] { return measure_bank(setting); };
-      points.push_back(std::move(point));
+      points.push_back({.target = std::string(name(target)),
+                        .workload = "smallbank",
+                        .parameters = {{"accounts", options.accounts}},
+                        .threads = threads,
+                        .answers = fmt::format("smallbank, {} threads", threads),
+                        .measure = [setting] { return measure_bank(setting); }});
     }
   }
   return points;
@@ -88,16 +82,14 @@ std::vector<MeasuredPoint> ycsb_points(const TransactionBenchOptions& options) {
       const YcsbTransactionSetting setting{
           target,      options.keys, options.value_bytes.front(), options.length, threads,
           options.ops, options.seed};
-      MeasuredPoint point;
-      point.target = name(target);
-      point.workload = "ycsb-t";
-      point.parameters["keys"] = setting.keys;
-      point.parameters["value_bytes"] = setting.value_bytes;
-      point.parameters["length"] = setting.length;
-      point.threads = threads;
-      point.answers = fmt::format("ycsb-t, {} threads", threads);
-      point.measure = [setting] { return measure_ycsb_transactions(setting); };
-      points.push_back(std::move(point));
+      points.push_back({.target = std::string(name(target)),
+                        .workload = "ycsb-t",
+                        .parameters = {{"keys", setting.keys},
+                                       {"value_bytes", setting.value_bytes},
+                                       {"length", setting.length}},
+                        .threads = threads,
+                        .answers = fmt::format("ycsb-t, {} threads", threads),
+                        .measure = [setting] { return measure_ycsb_transactions(setting); }});
     }
   }
   return points;
@@ -108,15 +100,13 @@ std::vector<MeasuredPoint> clock_points(const TransactionBenchOptions& options) 
   for (const std::uint32_t threads : options.threads) {
     for (const bool shared : {false, true}) {
       const ClockSetting setting{shared, options.keys, threads, options.ops, options.seed};
-      MeasuredPoint point;
-      point.target = "embedded";
-      point.workload = "a";
-      point.parameters["clock"] = shared ? "shared" : "own";
-      point.parameters["keys"] = setting.keys;
-      point.threads = threads;
-      point.answers = fmt::format("a, {} threads", threads);
-      point.measure = [setting] { return measure_clock(setting); };
-      points.push_back(std::move(point));
+      points.push_back(
+          {.target = "embedded",
+           .workload = "a",
+           .parameters = {{"clock", shared ? "shared" : "own"}, {"keys", setting.keys}},
+           .threads = threads,
+           .answers = fmt::format("a, {} threads", threads),
+           .measure = [setting] { return measure_clock(setting); }});
     }
   }
   return points;
@@ -143,16 +133,14 @@ std::vector<MeasuredPoint> nodes_points(const TransactionBenchOptions& options) 
                        .ops = options.ops,
                        .seed = options.seed};
     writes.setting.nodes = nodes;
-    MeasuredPoint point;
-    point.target = nodes == 1 ? "node" : "chain";
-    point.workload = "puts";
-    point.parameters["nodes"] = nodes;
-    point.parameters["value_bytes"] = writes.value_bytes;
-    point.parameters["in_flight"] = writes.in_flight;
-    point.threads = 1 + nodes;
-    point.answers = "puts";
-    point.measure = [writes] { return measure_chain_writes(writes); };
-    points.push_back(std::move(point));
+    points.push_back({.target = nodes == 1 ? "node" : "chain",
+                      .workload = "puts",
+                      .parameters = {{"nodes", nodes},
+                                     {"value_bytes", writes.value_bytes},
+                                     {"in_flight", writes.in_flight}},
+                      .threads = 1 + nodes,
+                      .answers = "puts",
+                      .measure = [writes] { return measure_chain_writes(writes); }});
   }
   return points;
 }
@@ -162,24 +150,17 @@ std::vector<MeasuredPoint> failover_points(const TransactionBenchOptions& option
   for (const std::uint32_t fence_ms : options.fence_ms) {
     ChainSetting setting = chain_of(options);
     setting.fence_ms = fence_ms;
-    MeasuredPoint point;
-    point.target = "chain";
-    point.workload = "count";
-    point.parameters["nodes"] = setting.nodes;
-    point.parameters["fence_ms"] = fence_ms;
-    point.parameters["kept_by"] = setting.etcd.empty() ? "file" : "etcd";
-    point.threads = 1 + setting.nodes;
-    point.answers = "count";
-    point.measure = [setting, puts = options.puts] { return measure_failover(setting, puts); };
-    points.push_back(std::move(point));
+    points.push_back(
+        {.target = "chain",
+         .workload = "count",
+         .parameters = {{"nodes", setting.nodes},
+                        {"fence_ms", fence_ms},
+                        {"kept_by", setting.etcd.empty() ? "file" : "etcd"}},
+         .threads = 1 + setting.nodes,
+         .answers = "count",
+         .measure = [setting, puts = options.puts] { return measure_failover(setting, puts); }});
   }
   return points;
-}
-
-template <class T>
-bool outside(const std::vector<T>& values, T least, T most) {
-  return values.empty() ||
-         std::ranges::any_of(values, [=](T value) { return value < least || value > most; });
 }
 
 bool is_shape(const TransactionShape& shape) {
@@ -194,25 +175,38 @@ bool fits(const TransactionShape& shape, std::uint32_t value_bytes) {
   return shape.reads * kOfKey + most * (value_bytes + kOfKey) <= PolledLink::kMessageBytesMax;
 }
 
-std::optional<std::string> problem_of_line(const TransactionBenchOptions& options) {
-  if (options.ways.empty()) return "--way: one-request, one-by-one";
-  if (options.placements.empty()) return "--placement: adaptive, cache, memory";
-  if (options.transports.empty() || !std::ranges::all_of(options.transports, has_polled_link)) {
-    return "--transport: shm, roce-memif, roce-udp";
+std::optional<LineWay> parse_line_way(std::string_view text) {
+  for (const LineWay way : {LineWay::one_request, LineWay::one_by_one}) {
+    if (text == name(way)) return way;
   }
-  if (outside(options.nodes, 1U, 8U)) return "--nodes must be 1 to 8";
-  if (outside(options.value_bytes, 8U, kLineValueMax)) return "--value-bytes must be 8 to 1024";
-  if (options.shapes.empty() || !std::ranges::all_of(options.shapes, is_shape)) {
-    return "--shape: READS+WRITES, 8 of each at most";
-  }
+  return std::nullopt;
+}
+
+void declare_line(OptionRows& rows, TransactionBenchOptions& options) {
+  rows.choices("--way", options.ways, parse_line_way,
+               "one-request, one-by-one; both by default (line)");
+  rows.choices("--transport", options.transports, parse_node_transport,
+               "shm, roce-memif, roce-udp; shm,roce-memif by default (line)");
+  rows.require(std::ranges::all_of(options.transports, has_polled_link),
+               "--transport: shm, roce-memif, roce-udp");
+  rows.numbers("--nodes", options.nodes, {1, 8}, "of the chain (line, nodes)");
+  rows.numbers("--value-bytes", options.value_bytes, {8, kLineValueMax},
+               "of each value (line; ycsb, nodes: the first)");
+  rows.choices("--shape", options.shapes, parse_shape,
+               "READS+WRITES of a transaction; 0+1,4+2 by default (line)");
+  rows.require(std::ranges::all_of(options.shapes, is_shape),
+               "--shape: READS+WRITES, 8 of each at most");
   for (const TransactionShape& shape : options.shapes) {
     for (const std::uint32_t value_bytes : options.value_bytes) {
-      if (!fits(shape, value_bytes)) return "--shape: so many values fit into no message";
+      rows.require(fits(shape, value_bytes), "--shape: so many values fit into no message");
     }
   }
-  if (options.hop_ns > 1'000'000'000) return "--hop-ns must be 0 to 1000000000";
-  if (options.pairs < 64 || options.pairs > 100'000'000) return "--pairs must be 64 to 100000000";
-  return std::nullopt;
+  rows.choices("--placement", options.placements, fabric::parse_placement_policy,
+               "of records in persistent memory of the next replica: adaptive, cache, memory; "
+               "adaptive by default (line)");
+  rows.number("--hop-ns", options.hop_ns, {0, 1'000'000'000},
+              "modelled nanoseconds of each hop, besides what its transport takes (line)");
+  rows.number("--pairs", options.pairs, {64, 100'000'000}, "that the chain has (line)");
 }
 
 }  // namespace
@@ -230,41 +224,36 @@ std::optional<TransactionShape> parse_shape(std::string_view text) {
   return shape;
 }
 
-std::string transaction_experiment_names() {
-  return fmt::format("{}", fmt::join(kTransactionExperiments, ", "));
+void TransactionBenchOptions::declare(OptionRows& rows) {
+  declare_line(rows, *this);
+  rows.choices("--target", targets, parse_transaction_target,
+               "embedded, rocksdb; both by default (bank, ycsb)");
+  rows.number("--accounts", accounts, {64, 100'000'000}, "of the bank (bank)");
+  rows.number("--keys", keys, {1000, 1'000'000'000}, "of the store (ycsb); of each map (clock)");
+  rows.number("--length", length, {2, 32}, "keys of the longest transactions (ycsb)");
+  rows.numbers("--threads", threads, {1, 256}, "(bank, ycsb, clock)");
+  rows.number("--ops", ops, {1, 1'000'000'000},
+              "transactions of a measurement; requests (clock), puts (nodes)");
+  rows.text("--dir", dir, kFolderHelp);
+  rows.text("--etcd", etcd,
+            "endpoints that keep chains, HOST:PORT,HOST:PORT; by default files do (nodes, "
+            "failover)");
+  rows.number("--in-flight", in_flight, {1, 256}, "puts of the client (nodes)");
+  rows.numbers("--fence-ms", fence_ms, {100, 60'000},
+               "after so long a silent member is left out (failover; nodes: the first)");
+  rows.number("--puts", puts, {2, 1'000'000'000},
+              "of the client that counts; the head is killed after half of them (failover)");
+  rows.of_points(*this);
 }
 
-std::optional<std::string> problem_of(const TransactionBenchOptions& options) {
-  if (auto problem = problem_of_experiments(options.experiments, kTransactionExperiments)) {
-    return problem;
-  }
-  if (auto problem = problem_of_line(options)) return problem;
-  if (options.targets.empty()) return "--target: embedded, rocksdb";
-  if (options.accounts < 64 || options.accounts > 100'000'000) {
-    return "--accounts must be 64 to 100000000";
-  }
-  if (options.length < 2 || options.length > 32) return "--length must be 2 to 32";
-  if (outside(options.threads, 1U, 256U)) return "--threads must be 1 to 256";
-  if (options.keys < 1000 || options.keys > 1'000'000'000)
-    return "--keys must be 1000 to 1000000000";
-  if (options.in_flight < 1 || options.in_flight > 256) return "--in-flight must be 1 to 256";
-  if (outside(options.fence_ms, 100U, 60'000U)) return "--fence-ms must be 100 to 60000";
-  if (options.puts < 2 || options.puts > 1'000'000'000) return "--puts must be 2 to 1000000000";
-  if (options.ops < 1 || options.ops > 1'000'000'000) return "--ops must be 1 to 1000000000";
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeat must be 1 to 1000";
-  return std::nullopt;
-}
-
-int run_transaction(const TransactionBenchOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  PointRun run("transaction", options, output);
-  if (is_chosen(options.experiments, "line")) run.run("line", line_points(options));
-  if (is_chosen(options.experiments, "bank")) run.run("bank", bank_points(options));
-  if (is_chosen(options.experiments, "ycsb")) run.run("ycsb", ycsb_points(options));
-  if (is_chosen(options.experiments, "clock")) run.run("clock", clock_points(options));
-  if (is_chosen(options.experiments, "nodes")) run.run("nodes", nodes_points(options));
-  if (is_chosen(options.experiments, "failover")) run.run("failover", failover_points(options));
-  return run.finish();
+std::vector<ExperimentRow> TransactionBenchOptions::experiment_rows() const {
+  using Points = std::vector<MeasuredPoint> (*)(const TransactionBenchOptions&);
+  const auto of = [this](Points points) {
+    return [this, points](Report&) { return points(*this); };
+  };
+  return {{"line", of(line_points)},   {"bank", of(bank_points)},
+          {"ycsb", of(ycsb_points)},   {"clock", of(clock_points)},
+          {"nodes", of(nodes_points)}, {"failover", of(failover_points)}};
 }
 
 }  // namespace espalier::bench

@@ -17,8 +17,7 @@
 #include <vector>
 
 #include "bench/chain_line.hpp"
-#include "bench/output.hpp"
-#include "bench/point_run.hpp"
+#include "bench/point_options.hpp"
 #include "bench/transaction_target.hpp"
 
 namespace espalier::bench {
@@ -33,6 +32,10 @@ struct TransactionShape {
 [[nodiscard]] std::optional<TransactionShape> parse_shape(std::string_view text);
 
 struct TransactionBenchOptions : PointOptions {
+  static constexpr const char* kBench = "transaction";
+  static constexpr const char* kSummary =
+      "transactions through chains of nodes and of one store, beside other ways";
+
   // line
   std::vector<LineWay> ways{LineWay::one_request, LineWay::one_by_one};
   std::vector<NodeTransport> transports{NodeTransport::shm, NodeTransport::roce_memif};
@@ -58,15 +61,9 @@ struct TransactionBenchOptions : PointOptions {
   std::uint64_t puts = 2'000;  ///< of a client that counts
   // all
   std::uint64_t ops = 100'000;
+
+  void declare(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
-
-[[nodiscard]] std::string transaction_experiment_names();
-
-/// What is wrong with the options, in one sentence; nothing if all is well.
-std::optional<std::string> problem_of(const TransactionBenchOptions& options);
-
-/// Returns what main should: 1 if two ways or targets came to different contents.
-/// Errors: throws std::runtime_error or std::bad_alloc.
-int run_transaction(const TransactionBenchOptions& options, const Output& output);
 
 }  // namespace espalier::bench

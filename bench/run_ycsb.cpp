@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/run_ycsb.hpp"
-
-#include <fmt/ostream.h>
+// The run of `espalier-bench ycsb`.
+#include <fmt/format.h>
 
 #include <cmath>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/median.hpp"
-#include "bench/progress.hpp"
-#include "bench/report.hpp"
+#include "bench/run_lines.hpp"
 #include "bench/runner.hpp"
+#include "bench/ycsb_options.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -33,7 +32,6 @@ class Total {
 
   [[nodiscard]] Json to_json(const YcsbOptions& options) const {
     Json line;
-    line["bench"] = "ycsb";
     line["total"] = true;
     line["workload"] = name(options.workload);
     line["ops"] = ops_;
@@ -82,48 +80,41 @@ class Total {
   bool states_equal_ = true;
 };
 
-void print_heading(std::ostream& out, const YcsbOptions& options, const Runner& runner) {
+std::string heading_of(const YcsbOptions& options, const Runner& runner) {
   const RequestPlan& plan = runner.plan();
-  fmt::print(out, "workload {}, {}, {} keys of {} B, values of {}{} B, {} ops, {} thread{}\n",
-             name(plan.workload), name(plan.distribution), runner.keys().size(),
-             runner.keys().fixed_bytes() == 0 ? "various" : std::to_string(options.key_bytes),
-             plan.values.drawn ? "0 to " : "", plan.values.bytes, plan.ops, plan.threads,
-             plan.threads == 1 ? "" : "s");
+  return fmt::format(
+      "workload {}, {}, {} keys of {} B, values of {}{} B, {} ops, {} thread{}",
+      name(plan.workload), name(plan.distribution), runner.keys().size(),
+      runner.keys().fixed_bytes() == 0 ? "various" : std::to_string(options.key_bytes),
+      plan.values.drawn ? "0 to " : "", plan.values.bytes, plan.ops, plan.threads,
+      plan.threads == 1 ? "" : "s");
 }
 
-}  // namespace
-
-int run_ycsb(const YcsbOptions& options, const Output& output) {
-  if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);
-  std::ostream& out = output.out;
-  Progress progress(output);
-  progress.show("making keys");
-  Runner runner(options, make_keys(options), progress);
-  progress.clear();
-  Table table(out, run_columns());
+void run_workload(const YcsbOptions& options, Report& report) {
+  report.progress().show("making keys");
+  Runner runner(options, make_keys(options), report.progress());
+  report.table(run_columns(), heading_of(options, runner));
   Total total;
-  if (!options.json) print_heading(out, options, runner);
   std::map<TargetKind, std::string> settings;
   for (std::uint32_t repeat = 0; repeat < options.repeats; ++repeat) {
     for (const TargetKind kind : options.targets) {
       const RunResult result = runner.run(kind, repeat);
       total.add(result);
       settings[kind] = fmt::format("{}; {}", result.settings, result.pages);
-      if (options.json) {
-        print_line(out, to_json("ycsb", result, options, runner.plan(), runner.keys()));
-      } else {
-        table.row(run_cells(result));
-      }
+      report.line(to_json(result, options, runner.plan(), runner.keys()));
     }
   }
-  if (options.json) {
-    print_line(out, total.to_json(options));
-  } else {
-    for (const auto& [kind, text] : settings) fmt::print(out, "{}: {}\n", name(kind), text);
-    fmt::print(out, "{}\n", total.sentence());
+  for (const auto& [kind, text] : settings) {
+    report.say(fmt::format("{}: {}", name(kind), text));
   }
-  if (!total.equal()) say_answers_differ(output);
-  return total.equal() ? 0 : 1;
+  report.total(total.to_json(options), total.sentence());
+  if (!total.equal()) report.differ();
+}
+
+}  // namespace
+
+std::vector<ExperimentRow> YcsbOptions::experiment_rows() const {
+  return {{"ycsb", {}, [this](Report& report) { run_workload(*this, report); }}};
 }
 
 }  // namespace espalier::bench

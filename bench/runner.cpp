@@ -100,6 +100,7 @@ void Runner::measure(Target& target, RunResult& result) {
   WorkPlan work;
   work.seconds_max = options_.seconds;
   if (options_.workload == Workload::cloud) work.certain_items = kCloudItems;
+  work.fixed_values = !options_.draw_values;
 
   const auto traffic = target.traffic();
   result.probe_before_ns = probe_ns(options_.probe_rounds);

@@ -3,6 +3,7 @@
 
 #include <stdexcept>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_sequencer.hpp"
 #include "bench/testing/point_lines.hpp"
 
@@ -20,7 +21,7 @@ SequencerOptions tiny_sequencer() {
 
 PointLines sequencer_lines(const SequencerOptions& options) {
   return slots_of("sequencer",
-                  [&](const Output& output) { return run_sequencer(options, output); });
+                  [&](const Output& output) { return run_benchmark(options, output); });
 }
 
 TEST(RunSequencerConcurrency, BothFormsGiveAllNumbersOnce) {
@@ -70,7 +71,7 @@ TEST(RunSequencer, WrongOptionsAreRefused) {
   options = tiny_sequencer();
   options.ops = 0;
   std::ostringstream out;
-  EXPECT_THROW(static_cast<void>(run_sequencer(options, {out, out})), std::runtime_error);
+  EXPECT_THROW(static_cast<void>(run_benchmark(options, {out, out})), std::runtime_error);
 }
 
 }  // namespace

@@ -19,6 +19,7 @@
 #include "bench/node_process.hpp"
 #include "bench/noop_client.hpp"
 #include "bench/own_node.hpp"
+#include "bench/point_run.hpp"
 #include "bench/probe.hpp"
 #include "bench/run_rings.hpp"
 #include "channel/rings/ring_connection.hpp"
@@ -95,20 +96,16 @@ PointSample trips_to(const node::Node& node, std::uint64_t ops, bool asleep) {
 }
 
 MeasuredPoint trip_point(std::string workload, std::uint64_t ops, std::uint32_t spin_us) {
-  MeasuredPoint point;
-  point.workload = std::move(workload);
-  point.parameters["spin_us"] = spin_us;
-  point.threads = 2;
-  point.answers = fmt::format("{} no-ops", ops);
-  point.measure = [ops, spin_us] {
-    node::Config config = spinning_node_config();
-    config.node.spin_us = spin_us;
-    const auto node = start_own_node(config);
-    PointSample sample;
-    run_pinned([&] { sample = trips_to(*node, ops, spin_us == 0); });
-    return sample;
-  };
-  return point;
+  return {.workload = std::move(workload),
+          .parameters = {{"spin_us", spin_us}},
+          .threads = 2,
+          .answers = fmt::format("{} no-ops", ops),
+          .measure = [ops, spin_us] {
+            node::Config config = spinning_node_config();
+            config.node.spin_us = spin_us;
+            const auto node = start_own_node(config);
+            return pinned([&] { return trips_to(*node, ops, spin_us == 0); })();
+          }};
 }
 
 // Nobody asks anything: what the node's process does all the same.
@@ -135,13 +132,10 @@ PointSample watch_idle_node(std::uint32_t clients, double seconds) {
 }
 
 MeasuredPoint idle_point(std::uint32_t clients, double seconds) {
-  MeasuredPoint point;
-  point.workload = "idle";
-  point.parameters["connected"] = clients;
-  point.parameters["seconds"] = seconds;
-  point.answers = "nothing";
-  point.measure = [clients, seconds] { return watch_idle_node(clients, seconds); };
-  return point;
+  return {.workload = "idle",
+          .parameters = {{"connected", clients}, {"seconds", seconds}},
+          .answers = "nothing",
+          .measure = [=] { return watch_idle_node(clients, seconds); }};
 }
 
 }  // namespace

@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// The experiments of `espalier-bench switch` (run_switch.hpp), each by itself. Each prints its
-// lines, and says how many measurements there were.
+// The experiments of `espalier-bench switch` (run_switch.hpp), each by itself.
 //
 // Thread: one at a time; some start threads of their own.
 #pragma once
 
-#include <cstdint>
-
-#include "bench/output.hpp"
+#include "bench/report.hpp"
 #include "bench/run_switch.hpp"
 
 namespace espalier::bench {
 
-struct SwitchOutcome {
-  std::uint64_t measurements = 0;
-  bool right = true;  ///< no frame was lost or led astray
-};
+// Requires: options without a problem. Errors: throw std::runtime_error or std::bad_alloc.
+void run_switch_gets(const SwitchRunOptions& options, Report& report);
+void run_switch_parts(const SwitchRunOptions& options, Report& report);
+void run_switch_hints(const SwitchRunOptions& options, Report& report);
+void run_switch_hops(const SwitchRunOptions& options, Report& report);
+void run_switch_fat_tree(const SwitchRunOptions& options, Report& report);
+void run_switch_function(const SwitchRunOptions& options, Report& report);
+void run_switch_forward(const SwitchRunOptions& options, Report& report);
+void run_switch_install(const SwitchRunOptions& options, Report& report);
 
-// Requires: options that problem_of() accepts. Errors: throw std::runtime_error or std::bad_alloc.
-SwitchOutcome run_switch_gets(const SwitchRunOptions& options, const Output& output);
-SwitchOutcome run_switch_parts(const SwitchRunOptions& options, const Output& output);
-SwitchOutcome run_switch_hints(const SwitchRunOptions& options, const Output& output);
-SwitchOutcome run_switch_hops(const SwitchRunOptions& options, const Output& output);
-SwitchOutcome run_switch_function(const SwitchRunOptions& options, const Output& output);
-SwitchOutcome run_switch_forward(const SwitchRunOptions& options, const Output& output);
-SwitchOutcome run_switch_install(const SwitchRunOptions& options, const Output& output);
+/// What lines about frames begin with, which went through tables of these options.
+[[nodiscard]] Json line_of_frames(const SwitchRunOptions& options, const char* target,
+                                  const char* workload);
+
+/// Why the benchmark fails that lost frames, or led some astray.
+inline constexpr const char* kFramesAreWrong =
+    "the switch lost frames, or led some astray: see dropped and misrouted of the lines";
 
 }  // namespace espalier::bench

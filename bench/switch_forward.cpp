@@ -5,7 +5,7 @@
 // One thread sends a burst, has the switch forward it, and takes it at the node's end. The clock
 // stands around the switch alone, once for each burst; and around all three, which is what one core
 // does that generates frames, too.
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -18,7 +18,6 @@
 #include "bench/frame_links.hpp"
 #include "bench/map_session.hpp"
 #include "bench/median.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "bench/switch_frames.hpp"
@@ -37,17 +36,16 @@ struct Forwarded {
 
 class ForwardRun {
  public:
-  ForwardRun(const SwitchRunOptions& options, const Output& output)
+  ForwardRun(const SwitchRunOptions& options, Report& report)
       : options_(options),
-        out_(output.out),
-        progress_(output),
+        report_(report),
         keys_(options.keys, options.seed),
         frames_(ranked_numbers(keys_, options.seed), kRankKeys.keyed),
         links_(path("node")),
         switch_(
             value_or_throw(dataplane::MemifSwitch::open({path("clients"), path("node")}, function_),
                            "no switch")) {
-    progress_.show("compiling tables");
+    report_.progress().show("compiling tables");
     const auto compiled = dataplane::compile(
         keys_.tree().tree,
         {.ranges = options.ranges, .sets = options.sets, .nodes_per_set = options.nodes_per_set});
@@ -60,23 +58,27 @@ class ForwardRun {
     links_.connect(path("clients"), [this] { switch_->poll(); });
   }
 
-  SwitchOutcome run() {
+  void run() {
+    report_.table({{"switch", -18, "target"},
+                   {"its own M/s", 11, "switch_frames_per_second", 2, 1e-6},
+                   {"all M/s", 8, "frames_per_second", 2, 1e-6},
+                   {"dropped", 8, "dropped"},
+                   {"misrouted", 9, "misrouted"}});
     std::array<std::vector<Forwarded>, 2> came;  // without tables, with them
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::size_t turn = 0; turn < 2; ++turn) {
         const std::size_t with = (round + turn) % 2;  // neither is always the first
-        progress_.show(fmt::format("round {} of {}: {} tables", round + 1, options_.rounds,
-                                   with == 1 ? "with" : "without"));
+        report_.progress().show(fmt::format("round {} of {}: {} tables", round + 1, options_.rounds,
+                                            with == 1 ? "with" : "without"));
         function_.install(with == 1 ? tables_ : dataplane::PacketFunction{});
         static_cast<void>(forward(FrameSet::kFrames, with == 1));  // into the caches
         came[with].push_back(forward(options_.frames, with == 1));
       }
     }
-    progress_.clear();
     print("without-tables", came[0]);
     print("with-tables", came[1]);
     print_ratio(came[0], came[1]);
-    return {2, right_};
+    if (!right_) report_.fail(kFramesAreWrong);
   }
 
  private:
@@ -125,11 +127,6 @@ class ForwardRun {
     return frames.size();
   }
 
-  static double median(const std::vector<Forwarded>& of, double Forwarded::*field) {
-    std::vector<double> values;
-    for (const Forwarded& each : of) values.push_back(each.*field);
-    return median_of(std::move(values));
-  }
   void print(const char* name, const std::vector<Forwarded>& came) {
     std::uint64_t lost = 0;
     std::uint64_t misrouted = 0;
@@ -137,29 +134,14 @@ class ForwardRun {
       lost += each.lost;
       misrouted += each.misrouted;
     }
-    const double switch_rate = median(came, &Forwarded::switch_rate);
-    const double rate = median(came, &Forwarded::rate);
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = name;
-      line["workload"] = "forward";
-      line["keys"] = options_.keys;
-      line["ranges"] = options_.ranges;
-      line["sets"] = options_.sets;
-      line["nodes_per_set"] = options_.nodes_per_set;
-      line["threads"] = 1;
-      line["seed"] = options_.seed;
-      line["ops"] = options_.frames;
-      line["rounds"] = came.size();
-      line["switch_frames_per_second"] = switch_rate;
-      line["frames_per_second"] = rate;
-      line["dropped"] = lost;
-      line["misrouted"] = misrouted;
-      return print_line(out_, line);
-    }
-    table_.row({name, fmt::format("{:.2f}", switch_rate * 1e-6), fmt::format("{:.2f}", rate * 1e-6),
-                std::to_string(lost), std::to_string(misrouted)});
+    const double switch_rate = median_of(came, &Forwarded::switch_rate);
+    const double rate = median_of(came, &Forwarded::rate);
+    Json line = line_of_frames(options_, name, "forward");
+    line["switch_frames_per_second"] = switch_rate;
+    line["frames_per_second"] = rate;
+    line["dropped"] = lost;
+    line["misrouted"] = misrouted;
+    report_.line(line);
   }
   void print_ratio(const std::vector<Forwarded>& without, const std::vector<Forwarded>& with) {
     std::vector<double> of_switch;
@@ -168,23 +150,17 @@ class ForwardRun {
       of_switch.push_back(with[round].switch_rate / without[round].switch_rate);
       of_all.push_back(with[round].rate / without[round].rate);
     }
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = "with/without-tables";
-      line["workload"] = "forward";
-      line["rounds"] = without.size();
-      line["switch_frames_per_second_ratio"] = median_of(of_switch);
-      line["frames_per_second_ratio"] = median_of(of_all);
-      return print_line(out_, line);
-    }
-    fmt::print(out_, "with / without tables: {:.3f} of the switch, {:.3f} of all\n",
-               median_of(of_switch), median_of(of_all));
+    Json line;
+    line["target"] = "with/without-tables";
+    line["workload"] = "forward";
+    line["rounds"] = without.size();
+    line["switch_frames_per_second_ratio"] = median_of(of_switch);
+    line["frames_per_second_ratio"] = median_of(of_all);
+    report_.ratios(line, "switch_frames_per_second_ratio");
   }
 
   const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
+  Report& report_;
   const RankedKeys keys_;
   const FrameSet frames_;
   std::vector<std::uint64_t> numbers_;    // of each frame, as it comes
@@ -195,15 +171,12 @@ class ForwardRun {
   FrameLinks links_;
   std::unique_ptr<dataplane::MemifSwitch> switch_;
   bool right_ = true;
-  Table table_{
-      out_,
-      {{"switch", -18}, {"its own M/s", 11}, {"all M/s", 8}, {"dropped", 8}, {"misrouted", 9}}};
 };
 
 }  // namespace
 
-SwitchOutcome run_switch_forward(const SwitchRunOptions& options, const Output& output) {
-  return ForwardRun(options, output).run();
+void run_switch_forward(const SwitchRunOptions& options, Report& report) {
+  ForwardRun(options, report).run();
 }
 
 }  // namespace espalier::bench

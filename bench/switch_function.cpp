@@ -10,7 +10,7 @@
 //   hit-alone    as `hit`, each frame by itself, where all others come in bursts, as in a switch
 //
 // Each frame is copied from where it lies before it is processed, which is in all of them.
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -21,7 +21,6 @@
 
 #include "base/clock.hpp"
 #include "bench/median.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "bench/switch_frames.hpp"
@@ -39,15 +38,18 @@ struct FrameKind {
 
 class FunctionRun {
  public:
-  FunctionRun(const SwitchRunOptions& options, const Output& output)
-      : options_(options), out_(output.out), progress_(output), keys_(options.keys, options.seed) {
-    progress_.show("compiling tables");
+  FunctionRun(const SwitchRunOptions& options, Report& report)
+      : options_(options), report_(report), keys_(options.keys, options.seed) {
+    report_.progress().show("compiling tables");
     root_.add(kRankKeys, compile(0));
     full_.add(kRankKeys, tables_ = compile(options.sets));
     check();
   }
 
-  SwitchOutcome run() {
+  void run() {
+    report_.table({{"frames", -18, "target"},
+                   {"ns", 7, "ns_per_frame", 1},
+                   {"above parsing", 13, "ns_above_parsing", 1}});
     const std::array<FrameKind, 7> kinds{
         {{"parse", &empty_, &ranked_, dataplane::Outcome::read_passed},
          {"other", &full_, &writes_, dataplane::Outcome::passed},
@@ -59,12 +61,11 @@ class FunctionRun {
     std::array<std::vector<double>, kinds.size()> ns;
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
-        progress_.show(
+        report_.progress().show(
             fmt::format("round {} of {}: {}", round + 1, options_.rounds, kinds[kind].name));
         ns[kind].push_back(measure(kinds[kind]));
       }
     }
-    progress_.clear();
     for (std::size_t kind = 0; kind < kinds.size(); ++kind) {
       std::vector<double> above;
       for (std::size_t round = 0; round < ns[kind].size(); ++round) {
@@ -72,7 +73,6 @@ class FunctionRun {
       }
       print(kinds[kind].name, median_of(ns[kind]), median_of(above));
     }
-    return {kinds.size(), true};
   }
 
  private:
@@ -141,29 +141,14 @@ class FunctionRun {
   }
 
   void print(const char* name, double ns, double above) {
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = name;
-      line["workload"] = "function";
-      line["keys"] = options_.keys;
-      line["ranges"] = options_.ranges;
-      line["sets"] = options_.sets;
-      line["nodes_per_set"] = options_.nodes_per_set;
-      line["threads"] = 1;
-      line["seed"] = options_.seed;
-      line["ops"] = options_.frames;
-      line["rounds"] = options_.rounds;
-      line["ns_per_frame"] = ns;
-      line["ns_above_parsing"] = above;
-      return print_line(out_, line);
-    }
-    table_.row({name, fmt::format("{:.1f}", ns), fmt::format("{:.1f}", above)});
+    Json line = line_of_frames(options_, name, "function");
+    line["ns_per_frame"] = ns;
+    line["ns_above_parsing"] = above;
+    report_.line(line);
   }
 
   const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
+  Report& report_;
   const RankedKeys keys_;
   const FrameSet ranked_{ranked_numbers(keys_, options_.seed), kRankKeys.keyed};
   const FrameSet even_{even_numbers(keys_, options_.seed), kRankKeys.keyed};
@@ -173,13 +158,12 @@ class FunctionRun {
   dataplane::PacketFunction empty_;
   dataplane::PacketFunction root_;
   dataplane::PacketFunction full_;
-  Table table_{out_, {{"frames", -18}, {"ns", 7}, {"above parsing", 13}}};
 };
 
 }  // namespace
 
-SwitchOutcome run_switch_function(const SwitchRunOptions& options, const Output& output) {
-  return FunctionRun(options, output).run();
+void run_switch_function(const SwitchRunOptions& options, Report& report) {
+  FunctionRun(options, report).run();
 }
 
 }  // namespace espalier::bench

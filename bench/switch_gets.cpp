@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,6 @@
 #include "bench/median.hpp"
 #include "bench/met_at_node.hpp"
 #include "bench/own_line.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "client/store_impl.hpp"
@@ -65,27 +64,32 @@ class Finds final : public Handler {
 
 class GetsRun {
  public:
-  GetsRun(const SwitchRunOptions& options, const Output& output, std::string address,
+  GetsRun(const SwitchRunOptions& options, Report& report, std::string address,
           const offload::IndexReadCounts* met)
       : options_(options),
-        out_(output.out),
-        progress_(output),
+        report_(report),
         address_(std::move(address)),
         met_(met),
         keys_(read_keys()),
         zipf_(keys_.size()) {}
 
   void run() {
+    report_.table({{"way", -18, "target"},
+                   {"READs", 6, "round_trips_per_op", 2},
+                   {"one %", 6, "one_trip_share", 1, 100},
+                   {"bytes", 7, "bytes_per_op", 0},
+                   {"p50 us", 8, "p50_ns", 1, 1e-3},
+                   {"p99 us", 8, "p99_ns", 1, 1e-3},
+                   {"k gets/s", 9, "ops_per_second", 0, 1e-3}});
     std::array<std::vector<GetSample>, kWays.size()> samples;
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::size_t way = 0; way < kWays.size(); ++way) {
         if (kWays[way].writes && options_.write_percent == 0) continue;
-        progress_.show(
+        report_.progress().show(
             fmt::format("round {} of {}: {}", round + 1, options_.rounds, kWays[way].name));
         samples[way].push_back(measure(kWays[way], options_.seed + round));
       }
     }
-    progress_.clear();
     for (std::size_t way = 0; way < kWays.size(); ++way) {
       if (!samples[way].empty()) print(kWays[way], samples[way]);
     }
@@ -210,54 +214,39 @@ class GetsRun {
   }
 
   void print(const Way& way, const std::vector<GetSample>& samples) {
-    const auto median = [&](double GetSample::* field) {
-      std::vector<double> values;
-      for (const GetSample& sample : samples) values.push_back(sample.*field);
-      return median_of(std::move(values));
-    };
-    ++measurements_;
+    const auto median = [&](double GetSample::*field) { return median_of(samples, field); };
     const double trips = median(&GetSample::trips);
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = way.name;
-      line["workload"] = "get";
-      line["keys"] = keys_.size();
-      line["value_bytes"] = options_.value_bytes;
-      line["threads"] = 1;
-      line["in_flight"] = options_.in_flight;
-      line["seed"] = options_.seed;
-      line["ops"] = options_.ops;
-      line["rounds"] = samples.size();
-      if (way.access != Access::rpc) {
-        line["round_trips_per_op"] = trips;
-        line["model_latency_ns"] = trips * static_cast<double>(options_.model_trip_ns);
-        line["one_trip_share"] = median(&GetSample::hits);
-        line["bytes_per_op"] = median(&GetSample::bytes);
-      }
-      if (way.access == Access::in_network && met_ != nullptr) {
-        line["met_share"] = causes(samples, &GetSample::met);
-        line["more_reads_share"] = causes(samples, &GetSample::slow);
-      }
-      if (way.writes) {
-        line["write_percent"] = options_.write_percent;
-        line["delay_ms"] = options_.delay_ms;
-      }
-      line["p50_ns"] = median(&GetSample::median_ns);
-      line["p99_ns"] = median(&GetSample::p99_ns);
-      if (!way.writes) line["ops_per_second"] = median(&GetSample::rate);
-      return print_line(out_, line);
+    Json line;
+    line["target"] = way.name;
+    line["workload"] = "get";
+    line["keys"] = keys_.size();
+    line["value_bytes"] = options_.value_bytes;
+    line["threads"] = 1;
+    line["in_flight"] = options_.in_flight;
+    line["seed"] = options_.seed;
+    line["ops"] = options_.ops;
+    line["rounds"] = samples.size();
+    if (way.access != Access::rpc) {
+      line["round_trips_per_op"] = trips;
+      line["model_latency_ns"] = trips * static_cast<double>(options_.model_trip_ns);
+      line["one_trip_share"] = median(&GetSample::hits);
+      line["bytes_per_op"] = median(&GetSample::bytes);
     }
-    const bool counted = way.access != Access::rpc;
-    table_.row({std::string(way.name), counted ? fmt::format("{:.2f}", trips) : "-",
-                counted ? fmt::format("{:.1f}", median(&GetSample::hits) * 100) : "-",
-                counted ? fmt::format("{:.0f}", median(&GetSample::bytes)) : "-",
-                fmt::format("{:.1f}", median(&GetSample::median_ns) * 1e-3),
-                fmt::format("{:.1f}", median(&GetSample::p99_ns) * 1e-3),
-                way.writes ? "-" : fmt::format("{:.0f}", median(&GetSample::rate) * 1e-3)});
+    if (way.access == Access::in_network && met_ != nullptr) {
+      line["met_share"] = causes(samples, &GetSample::met);
+      line["more_reads_share"] = causes(samples, &GetSample::slow);
+    }
+    if (way.writes) {
+      line["write_percent"] = options_.write_percent;
+      line["delay_ms"] = options_.delay_ms;
+    }
+    line["p50_ns"] = median(&GetSample::median_ns);
+    line["p99_ns"] = median(&GetSample::p99_ns);
+    if (!way.writes) line["ops_per_second"] = median(&GetSample::rate);
+    report_.line(line);
   }
 
-  static Json causes(const std::vector<GetSample>& samples, MetShares GetSample::* of) {
+  static Json causes(const std::vector<GetSample>& samples, MetShares GetSample::*of) {
     Json object;
     for (std::size_t cause = 0; cause < kMet.size(); ++cause) {
       std::vector<double> values;
@@ -269,7 +258,7 @@ class GetsRun {
 
   // Round by round, for what goes on beside a round slows both.
   static double ratio(const std::vector<GetSample>& of, const std::vector<GetSample>& to,
-                      double GetSample::* field) {
+                      double GetSample::*field) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < of.size(); ++i) ratios.push_back(of[i].*field / (to[i].*field));
     return median_of(std::move(ratios));
@@ -282,63 +271,38 @@ class GetsRun {
     const double latency = ratio(keyed, walking, &GetSample::median_ns);
     const double rate = ratio(keyed, walking, &GetSample::rate);
     const double trips = ratio(walking, keyed, &GetSample::trips);
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = "in-network/one-sided";
-      line["workload"] = "get";
-      line["rounds"] = keyed.size();
-      line["p50_ratio"] = latency;
-      line["ops_per_second_ratio"] = rate;
-      line["model_trip_ns"] = options_.model_trip_ns;
-      line["model_latency_ratio"] = 1 / trips;
-      line["model_ops_per_second_ratio"] = trips;
-      if (!writing.empty()) {
-        line["write_percent"] = options_.write_percent;
-        line["delay_ms"] = options_.delay_ms;
-        line["one_trip_share_ratio"] = ratio(writing, keyed, &GetSample::hits);
-      }
-      return print_line(out_, line);
+    Json line;
+    line["target"] = "in-network/one-sided";
+    line["workload"] = "get";
+    line["rounds"] = keyed.size();
+    line["p50_ratio"] = latency;
+    line["ops_per_second_ratio"] = rate;
+    line["model_trip_ns"] = options_.model_trip_ns;
+    line["model_latency_ratio"] = 1 / trips;
+    line["model_ops_per_second_ratio"] = trips;
+    if (!writing.empty()) {
+      line["write_percent"] = options_.write_percent;
+      line["delay_ms"] = options_.delay_ms;
+      line["one_trip_share_ratio"] = ratio(writing, keyed, &GetSample::hits);
     }
-    fmt::print(out_,
-               "in-network / one-sided: p50 {:.3f}, gets/s {:.2f}; by trips of {} ns alone {:.3f} "
-               "and {:.2f}\n",
-               latency, rate, options_.model_trip_ns, 1 / trips, trips);
-    if (writing.empty()) return;
-    fmt::print(out_, "gets of one READ, with {} % writes / without: {:.3f}\n",
-               options_.write_percent, ratio(writing, keyed, &GetSample::hits));
+    report_.ratios(line, "p50_ratio");
   }
 
- public:
-  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
-
- private:
   const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
+  Report& report_;
   const std::string address_;
   const offload::IndexReadCounts* const met_;  // null: the node is elsewhere
   const std::vector<std::string> keys_;
   const base::Zipf zipf_;
-  std::uint64_t measurements_ = 0;
-  Table table_{out_,
-               {{"way", -18},
-                {"READs", 6},
-                {"one %", 6},
-                {"bytes", 7},
-                {"p50 us", 8},
-                {"p99 us", 8},
-                {"k gets/s", 9}}};
 };
 
 }  // namespace
 
-SwitchOutcome run_switch_gets(const SwitchRunOptions& options, const Output& output) {
+void run_switch_gets(const SwitchRunOptions& options, Report& report) {
   const auto own = options.node_address.empty() ? std::make_unique<OwnLine>(options) : nullptr;
-  GetsRun run(options, output, own ? own->address() : options.node_address,
+  GetsRun run(options, report, own ? own->address() : options.node_address,
               own ? &own->met() : nullptr);
   run.run();
-  return {run.measurements(), true};
 }
 
 }  // namespace espalier::bench

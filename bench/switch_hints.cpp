@@ -2,7 +2,7 @@
 // Gets that bring a hint of the node at which they may begin, as a switch or a client's cache knows
 // it: what they cost the node, beside gets without one, and what becomes of hints while the map is
 // written.
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -17,7 +17,6 @@
 #include "bench/median.hpp"
 #include "bench/own_line.hpp"
 #include "bench/probe.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "bench/turn_costs.hpp"
@@ -85,10 +84,9 @@ class KnownHints final : public client::HintSource {
 
 class HintsRun {
  public:
-  HintsRun(const SwitchRunOptions& options, const Output& output, OwnNodeMap& map)
+  HintsRun(const SwitchRunOptions& options, Report& report, OwnNodeMap& map)
       : options_(options),
-        out_(output.out),
-        progress_(output),
+        report_(report),
         node_(map.node()),
         core_(map.core()),
         hints_(core_),
@@ -102,26 +100,31 @@ class HintsRun {
   }
 
   void run() {
+    report_.table({{"hint", -12, "target"},
+                   {"writes", 6, "write_percent"},
+                   {"node ns", 8, "node_cpu_ns_per_op", 1},
+                   {"ratio", 6, "node_cpu_ratio", 3},
+                   {"admitted", 8, "admitted_share", 1, 100},
+                   {"moved", 6, "moved_share", 1, 100},
+                   {"refused", 7, "refused_share", 1, 100}});
     std::array<HintedSamples, 2> samples;  // read alone, and beside writes
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::size_t beside = 0; beside < 2; ++beside) {
         if (beside != 0 && options_.write_percent == 0) continue;
         for (std::size_t way = 0; way < kHintedWays.size(); ++way) {
-          progress_.show(fmt::format("hints: round {} of {}: {}", round + 1, options_.rounds,
-                                     kHintedWays[way].name));
+          report_.progress().show(fmt::format("hints: round {} of {}: {}", round + 1,
+                                              options_.rounds, kHintedWays[way].name));
           samples[beside][way].push_back(measure(
               kHintedWays[way], beside != 0 ? options_.write_percent : 0, options_.seed + round));
         }
       }
     }
-    progress_.clear();
     for (std::size_t beside = 0; beside < 2; ++beside) {
       for (std::size_t way = 0; way < kHintedWays.size(); ++way) {
         if (!samples[beside][way].empty()) print(samples[beside], way, beside != 0);
       }
     }
   }
-  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
 
  private:
   static constexpr std::uint32_t kInFlight = 64;
@@ -164,7 +167,7 @@ class HintsRun {
     if (answers.wrong != 0) throw std::runtime_error("requests were refused");
     const Counts after = counts();
     const double hints = std::max<double>(1, static_cast<double>(after.all() - before.all()));
-    const auto share = [&](std::uint64_t Counts::* of) {
+    const auto share = [&](std::uint64_t Counts::*of) {
       return static_cast<double>(after.*of - before.*of) / hints;
     };
     return {cpu_ns / static_cast<double>(done), share(&Counts::admitted), share(&Counts::moved),
@@ -181,15 +184,8 @@ class HintsRun {
     return {core_.hints.admitted.sum(), core_.hints.moved.sum(), core_.hints.refused.sum()};
   }
 
-  static double median(const std::vector<HintedSample>& samples, double HintedSample::* field) {
-    std::vector<double> values;
-    for (const HintedSample& sample : samples) values.push_back(sample.*field);
-    return median_of(std::move(values));
-  }
-
   // Round by round, for what goes on beside a round slows both.
   void print(const HintedSamples& samples, std::size_t way, bool writes) {
-    ++measurements_;
     const std::vector<HintedSample>& own = samples[way];
     std::vector<double> ratios;
     for (std::size_t i = 0; i < own.size(); ++i) {
@@ -197,65 +193,44 @@ class HintsRun {
     }
     const double ratio = median_of(std::move(ratios));
     const std::uint32_t write_percent = writes ? options_.write_percent : 0;
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = kHintedWays[way].name;
-      line["workload"] = "hints";
-      line["keys"] = options_.keys;
-      line["node_bytes"] = options_.node_bytes;
-      line["value_bytes"] = options_.value_bytes;
-      line["write_percent"] = write_percent;
-      line["in_flight"] = kInFlight;
-      line["threads"] = 1;
-      line["seed"] = options_.seed;
-      line["ops"] = options_.ops;
-      line["rounds"] = own.size();
-      line["node_cpu_ns_per_op"] = median(own, &HintedSample::cpu_ns);
-      line["node_cpu_ratio"] = ratio;
-      if (kHintedWays[way].hints) {
-        line["admitted_share"] = median(own, &HintedSample::admitted);
-        line["moved_share"] = median(own, &HintedSample::moved);
-        line["refused_share"] = median(own, &HintedSample::refused);
-      }
-      return print_line(out_, line);
+    Json line;
+    line["target"] = kHintedWays[way].name;
+    line["workload"] = "hints";
+    line["keys"] = options_.keys;
+    line["node_bytes"] = options_.node_bytes;
+    line["value_bytes"] = options_.value_bytes;
+    line["write_percent"] = write_percent;
+    line["in_flight"] = kInFlight;
+    line["threads"] = 1;
+    line["seed"] = options_.seed;
+    line["ops"] = options_.ops;
+    line["rounds"] = own.size();
+    line["node_cpu_ns_per_op"] = median_of(own, &HintedSample::cpu_ns);
+    line["node_cpu_ratio"] = ratio;
+    if (kHintedWays[way].hints) {
+      line["admitted_share"] = median_of(own, &HintedSample::admitted);
+      line["moved_share"] = median_of(own, &HintedSample::moved);
+      line["refused_share"] = median_of(own, &HintedSample::refused);
     }
-    const auto percent = [&](double HintedSample::* field) {
-      return kHintedWays[way].hints ? fmt::format("{:.1f}", median(own, field) * 100) : "-";
-    };
-    table_.row({kHintedWays[way].name, std::to_string(write_percent),
-                fmt::format("{:.1f}", median(own, &HintedSample::cpu_ns)),
-                fmt::format("{:.3f}", ratio), percent(&HintedSample::admitted),
-                percent(&HintedSample::moved), percent(&HintedSample::refused)});
+    report_.line(line);
   }
 
   const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
+  Report& report_;
   const node::Node& node_;
   tree::MapCore& core_;
   KnownHints hints_;
   const base::Zipf zipf_;
   std::shared_ptr<client::RemoteSessions> sessions_;
   std::unique_ptr<client::RingPipeline> pipeline_;
-  std::uint64_t measurements_ = 0;
-  Table table_{out_,
-               {{"hint", -12},
-                {"writes", 6},
-                {"node ns", 8},
-                {"ratio", 6},
-                {"admitted", 8},
-                {"moved", 6},
-                {"refused", 7}}};
 };
 
 }  // namespace
 
-SwitchOutcome run_switch_hints(const SwitchRunOptions& options, const Output& output) {
+void run_switch_hints(const SwitchRunOptions& options, Report& report) {
   OwnNodeMap map(options);
-  HintsRun run(options, output, map);
+  HintsRun run(options, report, map);
   run.run();
-  return {run.measurements(), true};
 }
 
 }  // namespace espalier::bench

@@ -2,7 +2,7 @@
 // `espalier-bench switch --experiment hops`: gets that walk the paper's tree by READs, from the
 // root, and from where the tables of a switch lead them [Fat-B+Tree §V-B], both through the same
 // switch. A READ is as long on each level. At one point, or at those of the paper's figures.
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <array>
@@ -16,7 +16,6 @@
 #include "bench/figure_points.hpp"
 #include "bench/hop_line.hpp"
 #include "bench/median.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "bench/switch_frames.hpp"
@@ -39,11 +38,7 @@ struct HopWay {
   std::vector<HopSample> samples;
   std::vector<base::Histogram> levels;  // of all rounds together, leaves first
 
-  [[nodiscard]] double median(double HopSample::*field) const {
-    std::vector<double> values;
-    for (const HopSample& each : samples) values.push_back(each.*field);
-    return median_of(std::move(values));
-  }
+  [[nodiscard]] double median(double HopSample::*field) const { return median_of(samples, field); }
 };
 
 // What the two ways of a point say of each other. Within rounds, then the median.
@@ -80,10 +75,22 @@ struct HopRatios {
 
 class HopsRun {
  public:
-  HopsRun(const SwitchRunOptions& options, const Output& output)
-      : options_(options), out_(output.out), progress_(output) {}
+  HopsRun(const SwitchRunOptions& options, Report& report) : options_(options), report_(report) {}
 
-  SwitchOutcome run() {
+  void run() {
+    report_.table({{"figure", -7, "figure"},
+                   {"keys", 9, "keys"},
+                   {"skew", 5, "theta", 2},
+                   {"changed", 7, "changed", 2},
+                   {"sets", 4, "sets"},
+                   {"nodes", 6, "nodes_per_set"},
+                   {"READs", -14, "target"},
+                   {"a get", 6, "round_trips_per_op", 2},
+                   {"mean us", 8, "mean_ns", 2, 1e-3},
+                   {"p99 us", 8, "p99_ns", 2, 1e-3},
+                   {"us a READ", 9, "ns_per_trip", 2, 1e-3},
+                   {"k gets/s", 9, "ops_per_second", 0, 1e-3},
+                   {"model us", 9, "model_latency_ns", 1, 1e-3}});
     FigurePoint usual;
     usual.keys = options_.keys;
     usual.limits.ranges = options_.ranges;
@@ -94,7 +101,6 @@ class HopsRun {
       if (std::ranges::find(options_.figures, figure) == options_.figures.end()) continue;
       for (const FigurePoint& point : points_of(figure, usual)) measure(point);
     }
-    return {measurements_, true};
   }
 
  private:
@@ -105,22 +111,20 @@ class HopsRun {
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::uint32_t turn = 0; turn < 2; ++turn) {
         HopWay& way = (round + turn) % 2 == 0 ? without : with;  // neither is always the first
-        progress_.show(fmt::format("{} {} keys, round {} of {}: {}", point.figure, point.keys,
-                                   round + 1, options_.rounds, way.name));
+        report_.progress().show(fmt::format("{} {} keys, round {} of {}: {}", point.figure,
+                                            point.keys, round + 1, options_.rounds, way.name));
         line_->set_tables(&way == &with);
         sample(way, options_.seed + round);
       }
     }
-    progress_.clear();
     print(point, without);
     print(point, with);
     print_ratios(point, {without, with});
-    measurements_ += 2;
   }
 
   // The tree that the node holds stays where it is from one point to the next of as many keys.
   void prepare(const FigurePoint& point, HopWay& without, HopWay& with) {
-    progress_.show(fmt::format("{} {} keys: the tree", point.figure, point.keys));
+    report_.progress().show(fmt::format("{} {} keys: the tree", point.figure, point.keys));
     FigureRequests requests = requests_of(point, kRankFanout, options_.seed);
     const auto tables = dataplane::compile(requests.tree.tree, point.limits).tables;
     without.exact_trips = requests.tree.levels + 1;
@@ -161,7 +165,6 @@ class HopsRun {
   }
 
   void begin_line(Json& line, const char* name, const FigurePoint& point) const {
-    line["bench"] = "switch";
     line["target"] = name;
     line["workload"] = "hops";
     if (!point.figure.empty()) line["figure"] = point.figure;
@@ -177,36 +180,26 @@ class HopsRun {
     const double trips = way.median(&HopSample::trips);
     const double mean_ns = way.median(&HopSample::mean_ns);
     const double model_ns = trips * static_cast<double>(options_.model_trip_ns);
-    if (options_.json) {
-      Json line;
-      begin_line(line, way.name, point);
-      line["read_bytes"] = line_->read_bytes();
-      line["threads"] = 1;
-      line["in_flight"] = options_.in_flight;
-      line["seed"] = options_.seed;
-      line["ops"] = options_.ops;
-      line["rounds"] = way.samples.size();
-      line["round_trips_per_op"] = trips;
-      line["round_trips_exact"] = way.exact_trips;
-      line["mean_ns"] = mean_ns;
-      line["p50_ns"] = way.median(&HopSample::p50_ns);
-      line["p99_ns"] = way.median(&HopSample::p99_ns);
-      line["ns_per_trip"] = mean_ns / trips;
-      line["level_ns"] = level_ns(way);
-      line["ops_per_second"] = way.median(&HopSample::rate);
-      line["model_trip_ns"] = options_.model_trip_ns;
-      line["model_latency_ns"] = model_ns;
-      line["model_ops_per_second"] = 1e9 / model_ns;
-      return print_line(out_, line);
-    }
-    table_.row({point.figure.empty() ? "-" : point.figure, std::to_string(point.keys),
-                fmt::format("{:.2f}", point.theta), fmt::format("{:.2f}", point.changed),
-                std::to_string(point.limits.sets), std::to_string(point.limits.nodes_per_set),
-                way.name, fmt::format("{:.2f}", trips), fmt::format("{:.2f}", mean_ns * 1e-3),
-                fmt::format("{:.2f}", way.median(&HopSample::p99_ns) * 1e-3),
-                fmt::format("{:.2f}", mean_ns / trips * 1e-3),
-                fmt::format("{:.0f}", way.median(&HopSample::rate) * 1e-3),
-                fmt::format("{:.1f}", model_ns * 1e-3)});
+    Json line;
+    begin_line(line, way.name, point);
+    line["read_bytes"] = line_->read_bytes();
+    line["threads"] = 1;
+    line["in_flight"] = options_.in_flight;
+    line["seed"] = options_.seed;
+    line["ops"] = options_.ops;
+    line["rounds"] = way.samples.size();
+    line["round_trips_per_op"] = trips;
+    line["round_trips_exact"] = way.exact_trips;
+    line["mean_ns"] = mean_ns;
+    line["p50_ns"] = way.median(&HopSample::p50_ns);
+    line["p99_ns"] = way.median(&HopSample::p99_ns);
+    line["ns_per_trip"] = mean_ns / trips;
+    line["level_ns"] = level_ns(way);
+    line["ops_per_second"] = way.median(&HopSample::rate);
+    line["model_trip_ns"] = options_.model_trip_ns;
+    line["model_latency_ns"] = model_ns;
+    line["model_ops_per_second"] = 1e9 / model_ns;
+    report_.line(line);
   }
 
   // What a READ takes that brings a node of each level, leaves first, the median; null: none did.
@@ -223,53 +216,30 @@ class HopsRun {
   }
 
   void print_ratios(const FigurePoint& point, const HopRatios& ratios) {
-    if (options_.json) {
-      Json line;
-      begin_line(line, "with/without-tables", point);
-      line["rounds"] = options_.rounds;
-      line["mean_ratio"] = ratios.latency;
-      line["p99_ratio"] = ratios.p99;
-      line["ops_per_second_ratio"] = ratios.rate;
-      line["ns_per_hop"] = ratios.ns_per_hop;
-      line["ns_per_get_beside"] = ratios.ns_beside;
-      line["model_trip_ns"] = options_.model_trip_ns;
-      line["model_latency_ratio"] = 1 / ratios.trips;
-      line["model_ops_per_second_ratio"] = ratios.trips;
-      return print_line(out_, line);
-    }
-    fmt::print(out_,
-               "  with / without tables: latency {:.3f}, gets/s {:.2f}; at {:.2f} us a hop and "
-               "{:.2f} us a get beside; by hops of equal cost alone {:.3f} and {:.2f}\n",
-               ratios.latency, ratios.rate, ratios.ns_per_hop * 1e-3, ratios.ns_beside * 1e-3,
-               1 / ratios.trips, ratios.trips);
+    Json line;
+    begin_line(line, "with/without-tables", point);
+    line["rounds"] = options_.rounds;
+    line["mean_ratio"] = ratios.latency;
+    line["p99_ratio"] = ratios.p99;
+    line["ops_per_second_ratio"] = ratios.rate;
+    line["ns_per_hop"] = ratios.ns_per_hop;
+    line["ns_per_get_beside"] = ratios.ns_beside;
+    line["model_trip_ns"] = options_.model_trip_ns;
+    line["model_latency_ratio"] = 1 / ratios.trips;
+    line["model_ops_per_second_ratio"] = ratios.trips;
+    report_.ratios(line, "mean_ratio");
   }
 
   const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
+  Report& report_;
   std::unique_ptr<RankedKeys> keys_;
   std::unique_ptr<HopLine> line_;
-  std::uint64_t measurements_ = 0;
-  Table table_{out_,
-               {{"figure", -7},
-                {"keys", 9},
-                {"skew", 5},
-                {"changed", 7},
-                {"sets", 4},
-                {"nodes", 6},
-                {"READs", -14},
-                {"a get", 6},
-                {"mean us", 8},
-                {"p99 us", 8},
-                {"us a READ", 9},
-                {"k gets/s", 9},
-                {"model us", 9}}};
 };
 
 }  // namespace
 
-SwitchOutcome run_switch_hops(const SwitchRunOptions& options, const Output& output) {
-  return HopsRun(options, output).run();
+void run_switch_hops(const SwitchRunOptions& options, Report& report) {
+  HopsRun(options, report).run();
 }
 
 }  // namespace espalier::bench

@@ -8,7 +8,7 @@
 //
 // Each frame that comes is held against the tables that may have been in force while it was under
 // way: those that were when it was sent, and those that had been told before it came.
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <atomic>
@@ -25,7 +25,6 @@
 #include "bench/frame_links.hpp"
 #include "bench/frame_traffic.hpp"
 #include "bench/map_session.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "bench/switch_frames.hpp"
@@ -125,14 +124,21 @@ class TwoTables final : public FrameCheck {
 
 class InstallRun {
  public:
-  InstallRun(const SwitchRunOptions& options, const Output& output)
+  InstallRun(const SwitchRunOptions& options, Report& report)
       : options_(options),
-        out_(output.out),
-        progress_(output),
+        report_(report),
         keys_(options.keys, options.seed),
         frames_(ranked_numbers(keys_, options.seed), kRankKeys.keyed) {}
 
-  SwitchOutcome run() {
+  void run() {
+    report_.table({{"tables", -9, "target"},
+                   {"times", 7, "ops"},
+                   {"p50 ms", 8, "p50_ns", 3, 1e-6},
+                   {"p99 ms", 8, "p99_ns", 3, 1e-6},
+                   {"max ms", 8, "max_ns", 3, 1e-6},
+                   {"M frames/s", 10, "frames_per_second", 2, 1e-6},
+                   {"dropped", 8, "dropped"},
+                   {"misrouted", 9, "misrouted"}});
     compile();
     FrameLinks links(path("node"));
     dataplane::InstalledFunction function;
@@ -147,8 +153,7 @@ class InstallRun {
         value_or_throw(dataplane::ControlClient::connect(path("control")), "no control"));
     update(links);
     replace(links);
-    progress_.clear();
-    return {3, right_};
+    if (!right_) report_.fail(kFramesAreWrong);
   }
 
  private:
@@ -165,7 +170,7 @@ class InstallRun {
     const dataplane::TableLimits limits{
         .ranges = kRangesCompiled, .sets = options_.sets, .nodes_per_set = options_.nodes_per_set};
     for (std::uint64_t i = 0; i < options_.installs; ++i) {
-      progress_.show(fmt::format("compiling, {} of {}", i + 1, options_.installs));
+      report_.progress().show(fmt::format("compiling, {} of {}", i + 1, options_.installs));
       const base::Stopwatch watch;
       auto made = dataplane::compile(keys_.tree().tree, limits);
       ns.record(watch.elapsed_ns());
@@ -208,7 +213,8 @@ class InstallRun {
     base::Random random(options_.seed);
     FrameTraffic traffic(links, frames_, nodes);
     for (std::uint64_t i = 0; i < options_.updates; ++i) {
-      if (i % 100 == 0) progress_.show(fmt::format("update {} of {}", i, options_.updates));
+      if (i % 100 == 0)
+        report_.progress().show(fmt::format("update {} of {}", i, options_.updates));
       MovingNodes::Node& node = nodes.of(random.below(FrameSet::kFrames));
       const std::uint64_t moves = node.known.load() + 1;
       if (moves > kMovesMask >> kMovesShift) continue;
@@ -235,7 +241,7 @@ class InstallRun {
     TwoTables tables(frames_, tables_);
     FrameTraffic traffic(links, frames_, tables);
     for (std::uint64_t i = 1; i <= options_.installs; ++i) {
-      progress_.show(fmt::format("replacing, {} of {}", i, options_.installs));
+      report_.progress().show(fmt::format("replacing, {} of {}", i, options_.installs));
       wait_for_frames(traffic);
       tables.known.store(i);
       ask(ns, "install", texts[i % 2]);
@@ -247,66 +253,44 @@ class InstallRun {
   }
 
   void print(const char* name, const base::Histogram& ns, const TrafficCount* count) {
-    progress_.clear();
     if (count != nullptr) right_ = right_ && count->dropped == 0 && count->misrouted == 0;
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = name;
-      line["workload"] = "install";
-      line["keys"] = options_.keys;
-      line["ranges"] = kRangesCompiled;
-      line["sets"] = options_.sets;
-      line["nodes_per_set"] = options_.nodes_per_set;
-      line["nodes"] = dataplane::nodes_in_sets(tables_[0]);
-      line["threads"] = count == nullptr ? 1 : 4;
-      line["seed"] = options_.seed;
-      line["ops"] = ns.count();
-      line["p50_ns"] = ns.percentile(0.5);
-      line["p99_ns"] = ns.percentile(0.99);
-      line["max_ns"] = ns.max();
-      if (count != nullptr) {
-        line["frames"] = count->frames;
-        line["frames_per_second"] = count->per_second;
-        line["dropped"] = count->dropped;
-        line["misrouted"] = count->misrouted;
-      }
-      return print_line(out_, line);
+    Json line;
+    line["target"] = name;
+    line["workload"] = "install";
+    line["keys"] = options_.keys;
+    line["ranges"] = kRangesCompiled;
+    line["sets"] = options_.sets;
+    line["nodes_per_set"] = options_.nodes_per_set;
+    line["nodes"] = dataplane::nodes_in_sets(tables_[0]);
+    line["threads"] = count == nullptr ? 1 : 4;
+    line["seed"] = options_.seed;
+    line["ops"] = ns.count();
+    line["p50_ns"] = ns.percentile(0.5);
+    line["p99_ns"] = ns.percentile(0.99);
+    line["max_ns"] = ns.max();
+    if (count != nullptr) {
+      line["frames"] = count->frames;
+      line["frames_per_second"] = count->per_second;
+      line["dropped"] = count->dropped;
+      line["misrouted"] = count->misrouted;
     }
-    const auto ms = [](std::uint64_t of) {
-      return fmt::format("{:.3f}", static_cast<double>(of) * 1e-6);
-    };
-    table_.row({name, std::to_string(ns.count()), ms(ns.percentile(0.5)), ms(ns.percentile(0.99)),
-                ms(ns.max()),
-                count == nullptr ? "-" : fmt::format("{:.2f}", count->per_second * 1e-6),
-                count == nullptr ? "-" : std::to_string(count->dropped),
-                count == nullptr ? "-" : std::to_string(count->misrouted)});
+    report_.line(line);
   }
 
   const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
+  Report& report_;
   const RankedKeys keys_;
   const FrameSet frames_;
   base::TemporaryFolder folder_;
   std::array<dataplane::IndexTables, 2> tables_;
   std::optional<dataplane::ControlClient> client_;
   bool right_ = true;
-  Table table_{out_,
-               {{"tables", -18},
-                {"times", 7},
-                {"p50 ms", 8},
-                {"p99 ms", 8},
-                {"max ms", 8},
-                {"M frames/s", 10},
-                {"dropped", 8},
-                {"misrouted", 9}}};
 };
 
 }  // namespace
 
-SwitchOutcome run_switch_install(const SwitchRunOptions& options, const Output& output) {
-  return InstallRun(options, output).run();
+void run_switch_install(const SwitchRunOptions& options, Report& report) {
+  InstallRun(options, report).run();
 }
 
 }  // namespace espalier::bench

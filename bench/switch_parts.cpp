@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Scans in parts [Fat-B+Tree §IV-C]: what each part adds, where the client walks from the root and
 // where its READs carry the key at which the part begins.
-#include <fmt/ostream.h>
+#include <fmt/format.h>
 
 #include <array>
 #include <memory>
@@ -14,7 +14,6 @@
 #include "bench/map_session.hpp"
 #include "bench/median.hpp"
 #include "bench/own_line.hpp"
-#include "bench/progress.hpp"
 #include "bench/report.hpp"
 #include "bench/switch_experiments.hpp"
 #include "client/store_impl.hpp"
@@ -41,29 +40,32 @@ using PartsSamples = std::array<std::vector<PartsSample>, kParts.size()>;
 
 class PartsRun {
  public:
-  PartsRun(const SwitchRunOptions& options, const Output& output, const OwnLine& line)
+  PartsRun(const SwitchRunOptions& options, Report& report, const OwnLine& line)
       : options_(options),
-        out_(output.out),
-        progress_(output),
+        report_(report),
         line_(line),
         zipf_(options.keys - options.range_keys + 1) {}
 
   void run() {
+    report_.table({{"way", -12, "target"},
+                   {"parts", 5, "parts"},
+                   {"READs", 8, "reads_per_op", 1},
+                   {"waits", 8, "round_trips_per_op", 1},
+                   {"p50 us", 8, "p50_ns", 1, 1e-3},
+                   {"p99 us", 8, "p99_ns", 1, 1e-3}});
     std::array<PartsSamples, kPartsWays.size()> samples;
     for (std::uint32_t round = 0; round < options_.rounds; ++round) {
       for (std::size_t way = 0; way < kPartsWays.size(); ++way) {
-        progress_.show(fmt::format("parts: round {} of {}: {}", round + 1, options_.rounds,
-                                   kPartsWays[way].name));
+        report_.progress().show(fmt::format("parts: round {} of {}: {}", round + 1, options_.rounds,
+                                            kPartsWays[way].name));
         measure(kPartsWays[way], options_.seed + round, samples[way]);
       }
     }
-    progress_.clear();
     for (std::size_t way = 0; way < kPartsWays.size(); ++way) {
       for (std::size_t i = 0; i < kParts.size(); ++i) print(way, kParts[i], samples[way][i]);
     }
     print_ratio(samples);
   }
-  [[nodiscard]] std::uint64_t measurements() const { return measurements_; }
 
  private:
   // Hot ranges are scattered over the map.
@@ -109,80 +111,55 @@ class PartsRun {
     }
   }
 
-  static double median(const std::vector<PartsSample>& samples, double PartsSample::* field) {
-    std::vector<double> values;
-    for (const PartsSample& sample : samples) values.push_back(sample.*field);
-    return median_of(std::move(values));
-  }
-
   void print(std::size_t way, std::uint32_t parts, const std::vector<PartsSample>& samples) {
-    ++measurements_;
     const char* const name = kPartsWays[way].name;
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = name;
-      line["workload"] = "parts";
-      line["keys"] = options_.keys;
-      line["node_bytes"] = options_.node_bytes;
-      line["value_bytes"] = options_.value_bytes;
-      line["range_keys"] = options_.range_keys;
-      line["parts"] = parts;
-      line["threads"] = 1;
-      line["seed"] = options_.seed;
-      line["ops"] = options_.ops;
-      line["rounds"] = samples.size();
-      line["reads_per_op"] = median(samples, &PartsSample::reads);
-      line["round_trips_per_op"] = median(samples, &PartsSample::trips);
-      line["p50_ns"] = median(samples, &PartsSample::median_ns);
-      line["p99_ns"] = median(samples, &PartsSample::p99_ns);
-      return print_line(out_, line);
-    }
-    table_.row({name, std::to_string(parts),
-                fmt::format("{:.1f}", median(samples, &PartsSample::reads)),
-                fmt::format("{:.1f}", median(samples, &PartsSample::trips)),
-                fmt::format("{:.1f}", median(samples, &PartsSample::median_ns) * 1e-3),
-                fmt::format("{:.1f}", median(samples, &PartsSample::p99_ns) * 1e-3)});
+    Json line;
+    line["target"] = name;
+    line["workload"] = "parts";
+    line["keys"] = options_.keys;
+    line["node_bytes"] = options_.node_bytes;
+    line["value_bytes"] = options_.value_bytes;
+    line["range_keys"] = options_.range_keys;
+    line["parts"] = parts;
+    line["threads"] = 1;
+    line["seed"] = options_.seed;
+    line["ops"] = options_.ops;
+    line["rounds"] = samples.size();
+    line["reads_per_op"] = median_of(samples, &PartsSample::reads);
+    line["round_trips_per_op"] = median_of(samples, &PartsSample::trips);
+    line["p50_ns"] = median_of(samples, &PartsSample::median_ns);
+    line["p99_ns"] = median_of(samples, &PartsSample::p99_ns);
+    report_.line(line);
   }
 
   // What the most parts add to one, with tables to without.
   void print_ratio(const std::array<PartsSamples, kPartsWays.size()>& samples) {
-    const auto added = [&](std::size_t way, double PartsSample::* field) {
-      return median(samples[way].back(), field) - median(samples[way].front(), field);
+    const auto added = [&](std::size_t way, double PartsSample::*field) {
+      return median_of(samples[way].back(), field) - median_of(samples[way].front(), field);
     };
     const double reads = added(1, &PartsSample::reads) / added(0, &PartsSample::reads);
     const double trips = added(1, &PartsSample::trips) / added(0, &PartsSample::trips);
-    if (options_.json) {
-      Json line;
-      line["bench"] = "switch";
-      line["target"] = "in-network/one-sided";
-      line["workload"] = "parts";
-      line["parts"] = kParts.back();
-      line["added_reads_ratio"] = reads;
-      line["added_round_trips_ratio"] = trips;
-      return print_line(out_, line);
-    }
-    fmt::print(out_, "{} parts add, in-network / one-sided: READs {:.3f}, waits {:.3f}\n",
-               kParts.back(), reads, trips);
+    Json line;
+    line["target"] = "in-network/one-sided";
+    line["workload"] = "parts";
+    line["parts"] = kParts.back();
+    line["added_reads_ratio"] = reads;
+    line["added_round_trips_ratio"] = trips;
+    report_.ratios(line, "added_reads_ratio");
   }
 
   const SwitchRunOptions& options_;
-  std::ostream& out_;
-  Progress progress_;
+  Report& report_;
   const OwnLine& line_;
   const base::Zipf zipf_;
-  std::uint64_t measurements_ = 0;
-  Table table_{
-      out_, {{"way", -12}, {"parts", 5}, {"READs", 8}, {"waits", 8}, {"p50 us", 8}, {"p99 us", 8}}};
 };
 
 }  // namespace
 
-SwitchOutcome run_switch_parts(const SwitchRunOptions& options, const Output& output) {
+void run_switch_parts(const SwitchRunOptions& options, Report& report) {
   const OwnLine line(options);
-  PartsRun run(options, output, line);
+  PartsRun run(options, report, line);
   run.run();
-  return {run.measurements(), true};
 }
 
 }  // namespace espalier::bench

@@ -219,17 +219,16 @@ std::vector<MeasuredPoint> client_points(const TableOptions& options) {
                        std::uint32_t others, auto measure) {
     if (!is_chosen(options.targets, target)) return;
     for (const std::uint32_t count : options.clients) {
-      MeasuredPoint point;
-      point.target = target;
-      point.workload = query.workload;
-      point.parameters = query.parameters;
-      point.parameters["table_bytes"] = options.table_bytes;
-      if (!transport.empty()) point.parameters["transport"] = transport;
-      point.parameters["clients"] = count;
-      point.threads = count + others;
-      point.answers = "distinct";
-      point.measure = [=] { return measure(count); };
-      points.push_back(std::move(point));
+      Json parameters = query.parameters;
+      parameters["table_bytes"] = options.table_bytes;
+      if (!transport.empty()) parameters["transport"] = transport;
+      parameters["clients"] = count;
+      points.push_back({.target = target,
+                        .workload = query.workload,
+                        .parameters = std::move(parameters),
+                        .threads = count + others,
+                        .answers = "distinct",
+                        .measure = [=] { return measure(count); }});
     }
   };
   const auto by_ways = [=](WayMaker make) {

@@ -95,13 +95,12 @@ class BesideReading {
 
 MeasuredPoint new_table_point(const TableOptions& options, std::string target,
                               const TableQuery& query) {
-  MeasuredPoint point;
-  point.target = std::move(target);
-  point.workload = query.workload;
-  point.parameters = query.parameters;
-  point.parameters["table_bytes"] = options.table_bytes;
-  point.answers = point.workload + " " + query.parameters.dump();
-  return point;
+  Json parameters = query.parameters;
+  parameters["table_bytes"] = options.table_bytes;
+  return {.target = std::move(target),
+          .workload = query.workload,
+          .parameters = std::move(parameters),
+          .answers = query.workload + " " + query.parameters.dump()};
 }
 
 MeasuredPoint stage_point(const TableOptions& options, const std::string& target,

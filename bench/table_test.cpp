@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_table.hpp"
 #include "bench/testing/point_lines.hpp"
 
@@ -26,7 +27,7 @@ TableOptions tiny_table(const std::string& experiment) {
 
 PointLines table_lines(const TableOptions& options) {
   PointLines lines =
-      slots_of("table", [&](const Output& output) { return run_table(options, output); });
+      slots_of("table", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   for (const Json& line : lines.runs) {

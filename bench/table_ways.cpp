@@ -200,16 +200,23 @@ Arrival await_rows(TableClient& at, std::span<const std::byte> message, std::siz
   return arrival;
 }
 
+/// `transport`: empty where none is taken.
+MeasuredPoint asking_point(const TableOptions& options, const std::string& target,
+                           const std::string& transport, const TableQuery& query) {
+  Json parameters = query.parameters;
+  parameters["table_bytes"] = options.table_bytes;
+  if (!transport.empty()) parameters["transport"] = transport;
+  return {.target = target,
+          .workload = query.workload,
+          .parameters = std::move(parameters),
+          .answers = query.workload + " " + query.parameters.dump()};
+}
+
 MeasuredPoint arrival_point(const TableOptions& options, NodeTransport transport,
                             const TableQuery& query, bool into_buffers) {
-  MeasuredPoint point;
-  point.target = into_buffers ? "buffers" : "chunks";
-  point.workload = query.workload;
-  point.parameters = query.parameters;
-  point.parameters["table_bytes"] = options.table_bytes;
-  point.parameters["transport"] = std::string(name(transport));
+  MeasuredPoint point = asking_point(options, into_buffers ? "buffers" : "chunks",
+                                     std::string(name(transport)), query);
   point.threads = 3;
-  point.answers = point.workload + " " + query.parameters.dump();
   point.measure = [=] {
     const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
     const auto scene = open_scene(data, transport);
@@ -244,15 +251,9 @@ MeasuredPoint arrival_point(const TableOptions& options, NodeTransport transport
 MeasuredPoint way_point(const TableOptions& options, const std::string& target,
                         const std::string& transport, const TableQuery& query, bool is_short,
                         WayMaker make) {
-  MeasuredPoint point;
-  point.target = target;
-  point.workload = query.workload;
-  point.parameters = query.parameters;
-  point.parameters["table_bytes"] = options.table_bytes;
-  if (!transport.empty()) point.parameters["transport"] = transport;
+  MeasuredPoint point = asking_point(options, target, transport, query);
   // The client; the process that serves; a node's helper, which works beside its worker.
   point.threads = target == "local" ? 1 : target == "remote" ? 2 : 3;
-  point.answers = point.workload + " " + query.parameters.dump();
   point.measure = [=] { return measure_way(options, query, make, is_short); };
   return point;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
 
+#include "bench/benchmark.hpp"
 #include "bench/run_transaction.hpp"
 #include "bench/testing/json_number.hpp"
 #include "bench/testing/point_lines.hpp"
@@ -22,8 +23,8 @@ TransactionBenchOptions tiny_transactions(const std::string& experiment) {
 }
 
 PointLines lines_of_run(const TransactionBenchOptions& options) {
-  PointLines lines = slots_of(
-      "transaction", [&](const Output& output) { return run_transaction(options, output); });
+  PointLines lines =
+      slots_of("transaction", [&](const Output& output) { return run_benchmark(options, output); });
   EXPECT_EQ(lines.exit_code, 0);
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
   return lines;

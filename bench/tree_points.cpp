@@ -6,30 +6,10 @@
 #include <array>
 #include <utility>
 
-#include "bench/named_values.hpp"
 #include "bench/run_tree.hpp"
 
 namespace espalier::bench {
 namespace {
-
-constexpr std::array<std::pair<std::string_view, Experiment>, 9> kTreeExperimentNames{{
-    {"lookups", Experiment::lookups},
-    {"inserts", Experiment::inserts},
-    {"erase", Experiment::erase},
-    {"scan-length", Experiment::scan_length},
-    {"node-size", Experiment::node_size},
-    {"log-size", Experiment::log_size},
-    {"key-size", Experiment::key_size},
-    {"versions", Experiment::versions},
-    {"in-flight", Experiment::in_flight},
-}};
-
-constexpr auto kTreeExperiments = [] {
-  std::array<Experiment, kTreeExperimentNames.size()> result{};
-  for (std::size_t i = 0; i < kTreeExperimentNames.size(); ++i)
-    result[i] = kTreeExperimentNames[i].second;
-  return result;
-}();
 
 class TreePoints {
  public:
@@ -38,7 +18,7 @@ class TreePoints {
   // A point that starts from the base; `set` changes its options. Peers stay in if `with_peers`.
   template <class Set>
   void add(std::string label, Workload workload, bool with_peers, Set set) {
-    Point point{std::move(label), base_};
+    TreePoint point{std::move(label), base_};
     point.options.workload = workload;
     set(point.options);
     if (!with_peers) {
@@ -48,11 +28,11 @@ class TreePoints {
     if (!point.options.targets.empty()) points_.push_back(std::move(point));
   }
 
-  std::vector<Point> take() { return std::move(points_); }
+  std::vector<TreePoint> take() { return std::move(points_); }
 
  private:
   const YcsbOptions& base_;
-  std::vector<Point> points_;
+  std::vector<TreePoint> points_;
 };
 
 void add_lookups(TreePoints& points) {
@@ -72,6 +52,10 @@ void add_inserts(TreePoints& points) {
     points.add(fmt::format("order={}", workload == Workload::load ? "random" : "ascending"),
                workload, true, [](YcsbOptions&) {});
   }
+}
+
+void add_erase(TreePoints& points) {
+  points.add("order=random", Workload::erase, true, [](YcsbOptions&) {});
 }
 
 void add_scan_lengths(TreePoints& points) {
@@ -143,31 +127,35 @@ void add_in_flight(TreePoints& points) {
   }
 }
 
+struct TreeExperiment {
+  std::string_view name;
+  void (*add)(TreePoints& points);
+};
+constexpr std::array<TreeExperiment, 9> kTreeExperiments{{
+    {"lookups", add_lookups},         // uniform and zipfian, one at a time and many in flight
+    {"inserts", add_inserts},         // into an empty map, in random and in ascending order
+    {"erase", add_erase},             // all keys in random order
+    {kScanLength, add_scan_lengths},  // 1 to 1000 items
+    {"node-size", add_node_sizes},    // 512 B to 64 KiB
+    {"log-size", add_log_sizes},      // 0 to 2048 B [Honeycomb Fig. 17]
+    {"key-size", add_key_sizes},      // 8 to 256 B, values as long as keys [Honeycomb Fig. 14]
+    {"versions", add_versions},       // on and off [Honeycomb Fig. 15]
+    {"in-flight", add_in_flight},     // 1 to 64
+}};
+
+constexpr auto kTreeExperimentNames = [] {
+  std::array<std::string_view, kTreeExperiments.size()> names{};
+  std::ranges::transform(kTreeExperiments, names.begin(), &TreeExperiment::name);
+  return names;
+}();
+
 }  // namespace
 
-std::string_view name(Experiment experiment) { return name_in(kTreeExperimentNames, experiment); }
+std::span<const std::string_view> tree_experiments() { return kTreeExperimentNames; }
 
-std::optional<Experiment> parse_experiment(std::string_view text) {
-  return value_in(kTreeExperimentNames, text);
-}
-
-std::span<const Experiment> all_experiments() { return kTreeExperiments; }
-
-std::vector<Point> points_of(Experiment experiment, const YcsbOptions& base) {
+std::vector<TreePoint> tree_points(std::string_view experiment, const YcsbOptions& base) {
   TreePoints points(base);
-  switch (experiment) {
-    case Experiment::lookups: add_lookups(points); break;
-    case Experiment::inserts: add_inserts(points); break;
-    case Experiment::erase:
-      points.add("order=random", Workload::erase, true, [](YcsbOptions&) {});
-      break;
-    case Experiment::scan_length: add_scan_lengths(points); break;
-    case Experiment::node_size: add_node_sizes(points); break;
-    case Experiment::log_size: add_log_sizes(points); break;
-    case Experiment::key_size: add_key_sizes(points); break;
-    case Experiment::versions: add_versions(points); break;
-    case Experiment::in_flight: add_in_flight(points); break;
-  }
+  std::ranges::find(kTreeExperiments, experiment, &TreeExperiment::name)->add(points);
   return points.take();
 }
 

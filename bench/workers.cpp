@@ -28,7 +28,7 @@ class LoadThread {
         due_ns_(std::move(due_ns)),
         deadline_ns_(plan.seconds_max > 0 ? static_cast<std::uint64_t>(plan.seconds_max * 1e9)
                                           : std::numeric_limits<std::uint64_t>::max()) {
-    result_.answers = Answers(plan.certain_items);
+    result_.answers = Answers(plan.certain_items, plan.fixed_values);
   }
 
   void run(std::uint32_t index, std::barrier<>& barrier) {

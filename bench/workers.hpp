@@ -14,6 +14,7 @@ namespace espalier::bench {
 
 struct WorkPlan {
   std::uint64_t certain_items = ~std::uint64_t{0};  ///< see Answers
+  bool fixed_values = true;                         ///< likewise
   double seconds_max = 0;       ///< for each of the two parts; 0: no limit, as with a pace
   bool tail = true;             ///< run what lies behind the measured part
   std::uint32_t in_flight = 0;  ///< on each thread; 0: as the target was made for

@@ -10,6 +10,7 @@
 
 #include "bench/named_values.hpp"
 #include "bench/node_size.hpp"
+#include "bench/option_rows.hpp"
 #include "bench/redis_connection.hpp"
 
 namespace espalier::bench {
@@ -36,32 +37,36 @@ KeySet::Shape shape_of(KeySource source) {
   }
 }
 
-std::optional<std::string> problem_of_keys(const YcsbOptions& options) {
-  const bool random = options.key_source == KeySource::random;
+void declare_keys(OptionRows& rows, YcsbOptions& options) {
   const bool from_file =
       options.key_source == KeySource::words || options.key_source == KeySource::file;
-  if (options.keys > kKeysMax || (!from_file && options.keys < 4)) {
-    return fmt::format("--keys must be 4 to {}", kKeysMax);
-  }
-  if (random && (options.key_bytes < kKeyBytesMin || options.key_bytes > kKeyBytesMax)) {
-    return fmt::format("--key-bytes must be {} to {}", kKeyBytesMin, kKeyBytesMax);
-  }
-  if (options.key_source == KeySource::file && options.key_file.empty()) {
-    return "--key-set file needs --key-file";
-  }
-  if (options.value_bytes > (1U << 20)) return "--value-bytes must be 0 to 1048576";
-  return std::nullopt;
+  rows.choice("--key-set", options.key_source, parse_key_source, kKeySourceNames);
+  rows.text("--key-file", options.key_file, "file with a key on each line");
+  rows.number("--keys", options.keys, {from_file ? 0U : 4U, kKeysMax},
+              "keys to load; from files at most so many, 0: all");
+  const bool random = options.key_source == KeySource::random;
+  rows.number("--key-bytes", options.key_bytes,
+              {random ? kKeyBytesMin : 0, random ? kKeyBytesMax : ~0U}, "length of random keys");
+  rows.require(options.key_source != KeySource::file || !options.key_file.empty(),
+               "--key-set file needs --key-file");
+  rows.number("--value-bytes", options.value_bytes, {0, 1U << 20}, "length of values");
+  rows.flag("--draw-values", options.draw_values,
+            "values are of 0 to --value-bytes, each drawn by itself");
 }
 
-std::optional<std::string> problem_of_map(const YcsbOptions& options) {
-  if (!is_node_size(options.node_bytes)) return kNoNodeSize;
-  if (options.log_bytes > 2048 || options.log_bytes % 64 != 0) {
-    return "--log-bytes must be a multiple of 64 from 0 to 2048";
-  }
-  if (options.balance > 1000) return "--balance must be 0 to 1000";
-  if (!(options.slowness >= 1) || options.slowness > 1000) return "--slow must be 1 to 1000";
-  if (options.node_cores < 1 || options.node_cores > 62) return "--node-cores must be 1 to 62";
-  return std::nullopt;
+void declare_map(OptionRows& rows, YcsbOptions& options) {
+  rows.on_or_off("--versions", options.versions, " (embedded and node only)");
+  rows.number("--node-bytes", options.node_bytes, {}, "node size (embedded and node only)");
+  rows.require(is_node_size(options.node_bytes), kNoNodeSize);
+  rows.number("--log-bytes", options.log_bytes, {0, 2048},
+              "log block of a leaf (embedded and node only)");
+  rows.require(options.log_bytes % 64 == 0, "--log-bytes must be a multiple of 64 from 0 to 2048");
+  rows.number("--subscribers", options.subscribers, {0, kSubscribersMax},
+              "threads that follow the map's mapping feed meanwhile (embedded only)");
+  rows.number("--node-cores", options.node_cores, {1, 62},
+              "workers of the node (node and one-sided only)");
+  rows.require(options.balance <= 1000, "--balance must be 0 to 1000");
+  rows.require(options.slowness >= 1 && options.slowness <= 1000, "--slow must be 1 to 1000");
 }
 
 bool reaches_memory(NodeTransport transport) {
@@ -71,52 +76,62 @@ bool reaches_memory(NodeTransport transport) {
 
 }  // namespace
 
-std::optional<std::string> problem_of(const YcsbOptions& options) {
-  if (options.targets.empty()) return "--target names no target";
-  if (auto problem = problem_of_keys(options)) return problem;
-  if (auto problem = problem_of_map(options)) return problem;
-  if (options.threads < 1 || options.threads > kThreadsMax) {
-    return fmt::format("--threads must be 1 to {}", kThreadsMax);
-  }
-  if (options.in_flight < 1 || options.in_flight > kInFlightMax) {
-    return fmt::format("--in-flight must be 1 to {}", kInFlightMax);
-  }
-  if (!options.redis_address.empty() && !parse_redis_address(options.redis_address)) {
-    return "--redis-address must be unix:PATH or tcp:HOST:PORT";
-  }
-  const bool alone = std::ranges::count(options.targets, TargetKind::one_sided) != 0;
-  if (alone && !options.versions) return "one-sided reads need a map with --versions on";
-  if (alone && options.node_address.starts_with("unix:")) {
-    return "one-sided reads go over shm and roce only: give --node-address shm:PATH or roce:...";
-  }
-  if (alone && !reaches_memory(options.transport_of(TargetKind::one_sided))) {
-    return "one-sided reads go over shm and roce only: give --transport shm, or leave it out";
-  }
-  if (!options.node_address.empty() &&
-      std::ranges::count(options.targets, TargetKind::device) != 0) {
-    return "target device is of the run's own: ask one that runs already as --target node";
-  }
-  if (!options.node_address.empty() && options.transport) {
-    return "--transport is for a node of the run's own: --node-address says it for another";
-  }
-  if (!options.redis_address.empty() && options.redis_tcp) {
-    return "--redis-tcp is for a Redis of the run's own: --redis-address says it for another";
-  }
-  if (options.subscribers > kSubscribersMax) {
-    return fmt::format("--subscribers must be at most {}", kSubscribersMax);
-  }
-  if (options.repeats < 1 || options.repeats > 1000) return "--repeats must be 1 to 1000";
-  if (!(options.seconds >= 0)) return "--seconds must not be negative";
-  if (options.ops > kKeysMax) return fmt::format("--ops must be at most {}", kKeysMax);
-  if (options.scan_items < 1 || options.scan_items > 1'000'000) {
-    return "--scan-items must be 1 to 1000000";
-  }
-  const auto is_share = [](double share) { return share >= 0 && share <= 1; };
-  if (!is_share(options.shares.scans)) {
-    return "--scan-share must be 0 to 1 (honeycomb uses 0.5 to 1)";
-  }
-  if (!is_share(options.shares.writes)) return "--write-share must be 0 to 1";
-  return std::nullopt;
+void YcsbOptions::declare(OptionRows& rows) {
+  rows.choice("--workload", workload, parse_workload,
+              "a b c d e f (YCSB), cloud, get, scan, mixed, load, load-ascending, erase");
+  rows.choice("--distribution", distribution, parse_distribution,
+              "uniform, zipfian, latest; by default the workload's own");
+  rows.number("--scan-share", shares.scans, {0, 1}, "share of scans (workload cloud)");
+  rows.number("--write-share", shares.writes, {0, 1}, "share of updates (workload mixed)");
+  rows.number("--scan-items", scan_items, {1, 1'000'000}, "items of each scan (workload scan)");
+  declare_common(rows);
+}
+
+void YcsbOptions::declare_common(OptionRows& rows) {
+  rows.choices("--target", targets, parse_target,
+               "embedded, node, one-sided, device, absl, rocksdb, lmdb, redis; several with commas "
+               "take turns");
+  declare_keys(rows, *this);
+  rows.number("--threads", threads, {1, kThreadsMax}, "thread t runs on the t-th core");
+  rows.flag("--peers-on-one-thread", peers_on_one_thread,
+            "peers run all threads' requests on one thread, without a lock");
+  rows.number("--in-flight", in_flight, {1, kInFlightMax},
+              "requests in flight on each thread; 1: one call at a time");
+  rows.number("--ops", ops, {0, kKeysMax},
+              "operations of all threads; 0: as the workload suggests");
+  rows.number("--seed", seed, {}, "same seed, same requests");
+  rows.number("--seconds", seconds, {}, "stop measuring after so long; 0: never");
+  rows.number("--repeats", repeats, {1, 1000}, "rounds; medians are printed");
+  declare_map(rows, *this);
+  rows.node_address(node_address,
+                    "a node that runs already, as unix:PATH or an address of the fabric; else one "
+                    "is started for the run");
+  rows.choice(
+      "--transport", transport, parse_node_transport,
+      node_transport_names() + " (the run's own node only); unix by default, of one-sided shm");
+  rows.text("--redis-address", redis_address,
+            "a Redis that runs already and is empty, as unix:PATH or tcp:HOST:PORT; else one is "
+            "started for the run");
+  rows.flag("--redis-tcp", redis_tcp,
+            "the run's own Redis listens at a TCP port of the loopback interface, not at a UNIX "
+            "socket");
+  rows.of_output(*this);
+
+  const bool alone = std::ranges::count(targets, TargetKind::one_sided) != 0;
+  rows.require(redis_address.empty() || parse_redis_address(redis_address),
+               "--redis-address must be unix:PATH or tcp:HOST:PORT");
+  rows.require(!alone || versions, "one-sided reads need a map with --versions on");
+  rows.require(
+      !alone || !node_address.starts_with("unix:"),
+      "one-sided reads go over shm and roce only: give --node-address shm:PATH or roce:...");
+  rows.require(!alone || reaches_memory(transport_of(TargetKind::one_sided)),
+               "one-sided reads go over shm and roce only: give --transport shm, or leave it out");
+  rows.require(node_address.empty() || std::ranges::count(targets, TargetKind::device) == 0,
+               "target device is of the run's own: ask one that runs already as --target node");
+  rows.require(node_address.empty() || !transport,
+               "--transport is for a node of the run's own: --node-address says it for another");
+  rows.require(redis_address.empty() || !redis_tcp,
+               "--redis-tcp is for a Redis of the run's own: --redis-address says it for another");
 }
 
 std::string_view name(KeySource source) { return name_in(kKeySources, source); }

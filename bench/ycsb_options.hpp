@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier-bench ycsb` can be asked.
+// `espalier-bench ycsb`: one workload on one or several targets, in turns, so that a change of the
+// machine meets them all. One line for each run, and at last one in total: medians, and ratios to
+// absl if it is one of the targets.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <vector>
 
 #include "bench/key_set.hpp"
+#include "bench/point_options.hpp"
 #include "bench/request_list.hpp"
 #include "bench/target.hpp"
 #include "bench/workload.hpp"
@@ -23,7 +26,11 @@ inline constexpr const char* kKeySourceNames =
 
 inline constexpr const char* kWordsPath = "/usr/share/dict/american-english-insane";
 
-struct YcsbOptions {
+struct YcsbOptions : PointOptions {
+  static constexpr const char* kBench = "ycsb";
+  static constexpr const char* kSummary = "YCSB and other workloads, beside peers";
+  YcsbOptions() { repeats = 1; }  // rounds, in each of which every target runs once
+
   std::vector<TargetKind> targets{TargetKind::embedded};
   Workload workload = Workload::c;
   std::optional<Distribution> distribution;  ///< nothing: the workload's own
@@ -37,12 +44,10 @@ struct YcsbOptions {
   bool peers_on_one_thread = false;  ///< peers take all threads' requests on one
   std::uint32_t in_flight = 32;      ///< on each thread; 1: synchronous calls
   std::uint64_t ops = 0;             ///< of all threads together; 0: the workload's own number
-  std::uint64_t seed = 1;
-  double seconds = 0;            ///< stop measuring after so long; 0: never
-  std::uint32_t repeats = 1;     ///< rounds, in each of which every target runs once
-  std::uint32_t scan_items = 3;  ///< workload scan: items of each scan
-  Shares shares;                 ///< workloads cloud and mixed
-  bool versions = true;          ///< embedded only, and the next two
+  double seconds = 0;                ///< stop measuring after so long; 0: never
+  std::uint32_t scan_items = 3;      ///< workload scan: items of each scan
+  Shares shares;                     ///< workloads cloud and mixed
+  bool versions = true;              ///< embedded only, and the next two
   std::uint32_t node_bytes = 8192;
   std::uint32_t log_bytes = 512;
   std::uint32_t subscribers = 0;  ///< embedded only: threads that follow the map's mapping feed
@@ -57,8 +62,6 @@ struct YcsbOptions {
   double slowness = 1;                                  ///< of its core: node::WorkerCore
   std::string redis_address;  ///< target redis: one that runs already; empty: our own
   bool redis_tcp = false;     ///< target redis: our own listens at a TCP port
-  bool json = false;
-  std::uint32_t probe_rounds = 20;  ///< of the ping-pong before and after; 0: none
 
   /// How a node of the run's own is asked if nothing is said: UNIX sockets reach no memory.
   [[nodiscard]] NodeTransport transport_of(TargetKind kind) const {
@@ -75,10 +78,12 @@ struct YcsbOptions {
   [[nodiscard]] std::uint32_t in_flight_of(TargetKind kind) const {
     return is_ours(kind) || kind == TargetKind::redis ? in_flight : 1;
   }
-};
 
-/// What is wrong with the options, in one sentence that names the flag; nothing if all is well.
-std::optional<std::string> problem_of(const YcsbOptions& options);
+  void declare(OptionRows& rows);
+  /// What `ycsb`, `tree` and `latency` share.
+  void declare_common(OptionRows& rows);
+  [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
+};
 
 /// Makes or reads the keys. Errors: throws std::runtime_error with the reason.
 std::shared_ptr<const KeySet> make_keys(const YcsbOptions& options);

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "bench/benchmark.hpp"
+
 namespace espalier::bench {
 namespace {
 

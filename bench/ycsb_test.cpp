@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every workload on every target, tiny: the same answers everywhere, and reports that can be read.
-#include "bench/run_ycsb.hpp"
-#include "bench/testing/redis_fixture.hpp"
-
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -11,7 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "bench/benchmark.hpp"
 #include "bench/report.hpp"
+#include "bench/testing/redis_fixture.hpp"
+#include "bench/ycsb_options.hpp"
 
 namespace espalier::bench {
 namespace {
@@ -39,7 +39,7 @@ YcsbOutcome run_workload(const YcsbOptions& options) {
   std::ostringstream out;
   std::ostringstream err;
   YcsbOutcome outcome;
-  outcome.exit_code = run_ycsb(options, {out, err});
+  outcome.exit_code = run_benchmark(options, {out, err});
   std::istringstream lines(out.str());
   for (std::string line; std::getline(lines, line);) outcome.lines.push_back(Json::parse(line));
   EXPECT_EQ(err.str(), "");
@@ -329,7 +329,7 @@ TEST(Ycsb, TablesForPeople) {
   options.json = false;
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(run_ycsb(options, {out, err}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, err}), 0);
   EXPECT_NE(out.str().find("result hash"), std::string::npos);
   EXPECT_NE(out.str().find("x absl"), std::string::npos);
   EXPECT_NE(out.str().find("all answers equal"), std::string::npos);
@@ -340,7 +340,7 @@ TEST(Ycsb, ProgressIsShownOnTerminalsAndRemoved) {
   options.targets = {TargetKind::absl};
   std::ostringstream out;
   std::ostringstream err;
-  EXPECT_EQ(run_ycsb(options, {out, err, true}), 0);
+  EXPECT_EQ(run_benchmark(options, {out, err, true}), 0);
   EXPECT_NE(err.str().find("absl: c x 9000"), std::string::npos);
   EXPECT_TRUE(err.str().ends_with("\r\033[K"));
 }

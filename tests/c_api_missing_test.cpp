@@ -39,6 +39,48 @@ TEST_P(CApiMissing, RefusesWhatIsMissingOfSequencers) {
   espalier_sequencer_close(nullptr);
 }
 
+TEST_P(CApiMissing, RefusesWhatIsMissingOfTransactions) {
+  const espalier_bytes k = b("k");
+  std::uint32_t small = 0;
+  espalier_map* map = nullptr;
+  espalier_map_options options = ESPALIER_MAP_OPTIONS_INIT;
+  options.group = kLie;
+  lies(espalier_map_create(store_, k, &options, &map), "options.group");
+  espalier_transaction* transaction = nullptr;
+  null(espalier_transaction_create(nullptr), "transaction");
+  null(espalier_transaction_clear(nullptr), "transaction");
+  good(espalier_transaction_create(&transaction));
+  for (const auto add : {espalier_transaction_put, espalier_transaction_only_if_value}) {
+    null(add(nullptr, k, k, k), "transaction");
+    lies(add(transaction, kLie, k, k), "map");
+    lies(add(transaction, k, kLie, k), "key");
+    lies(add(transaction, k, k, kLie), "value");
+  }
+  for (const auto add :
+       {espalier_transaction_get, espalier_transaction_erase, espalier_transaction_only_if_absent,
+        espalier_transaction_only_if_present}) {
+    null(add(nullptr, k, k), "transaction");
+    lies(add(transaction, kLie, k), "map");
+    lies(add(transaction, k, kLie), "key");
+  }
+  null(espalier_transaction_only_if_version(nullptr, k, k, 1), "transaction");
+  espalier_numbered_client client{};
+  null(espalier_transact(nullptr, transaction, nullptr), "store");
+  null(espalier_transact(store_, nullptr, nullptr), "transaction");
+  null(espalier_transact_once(nullptr, transaction, &client, nullptr), "store");
+  null(espalier_transact_once(store_, nullptr, &client, nullptr), "transaction");
+  null(espalier_transact_once(store_, transaction, nullptr, nullptr), "client");
+  null(espalier_transaction_found(nullptr, 0, item_, &small), "transaction");
+  null(espalier_transaction_found(transaction, 0, nullptr, &small), "item");
+  null(espalier_transaction_found(transaction, 0, item_, nullptr), "found");
+  null(espalier_numbered_client_create(nullptr, &client), "store");
+  null(espalier_numbered_client_create(store_, nullptr), "client");
+  null(espalier_numbered_client_forget(nullptr, &client), "store");
+  null(espalier_numbered_client_forget(store_, nullptr), "client");
+  espalier_transaction_destroy(transaction);
+  espalier_transaction_destroy(nullptr);
+}
+
 TEST_P(CApiMissing, RefusesWhatIsMissing) {
   std::uint32_t small = 0;
   std::uint64_t number = 0;

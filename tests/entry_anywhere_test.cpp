@@ -26,8 +26,8 @@ namespace espalier::test {
 namespace {
 
 // Values out of line of this map come to lie in buffers of the class of its nodes.
-constexpr MapOptions kSmall{.node_bytes = 512, .log_bytes = 64};
-constexpr MapOptions kLarger{.node_bytes = 1024, .log_bytes = 128};
+const MapOptions kSmall{.node_bytes = 512, .log_bytes = 64};
+const MapOptions kLarger{.node_bytes = 1024, .log_bytes = 128};
 
 // A value that lies in its buffer as a leaf would, with items that are not in the map. Whoever
 // takes it for a node answers from them, or that the key is not there.

@@ -127,7 +127,7 @@ class World {
   std::vector<std::pair<Snapshot, Contents>> snapshots_;
 };
 
-constexpr MapOptions kOptions{.node_bytes = 512, .log_bytes = 128};
+const MapOptions kOptions{.node_bytes = 512, .log_bytes = 128};
 
 /// Whether a write is refused where every acquisition fails. Erases never are: they make room.
 enum class Refused : std::uint8_t { always, sometimes, never };
@@ -264,8 +264,8 @@ bool more_leaves(const WriteState& before, const WriteState& after) {
 bool any(const WriteState&, const WriteState&) { return true; }
 
 std::vector<Course> structural_courses() {
-  constexpr MapOptions kWithoutLog{.node_bytes = 512, .log_bytes = 0};
-  constexpr MapOptions kNoVersions{.node_bytes = 512, .log_bytes = 128, .versions = false};
+  const MapOptions kWithoutLog{.node_bytes = 512, .log_bytes = 0};
+  const MapOptions kNoVersions{.node_bytes = 512, .log_bytes = 128, .versions = false};
   return {
       {"MergesALog", fill_and_overwrite, log_merged, kFill},
       {"MergesALogWithoutVersions", fill_and_overwrite, log_merged, kFill, Refused::always,

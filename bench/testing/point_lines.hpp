@@ -24,7 +24,7 @@ struct PointLines {
   [[nodiscard]] std::vector<Json> runs_with(const std::string& key, const Json& value) const {
     std::vector<Json> found;
     for (const Json& line : runs) {
-      if (line.at(key) == value) found.push_back(line);
+      if (line.contains(key) && line.at(key) == value) found.push_back(line);
     }
     return found;
   }

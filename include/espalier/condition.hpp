@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of a key's item for a write to happen: one vocabulary for calls, batches, the tree
-// and the wire.
+// Preconditions of a conditional write. Calls, batches, the tree and the wire format share these
+// types.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace espalier {
 
-/// The numbers are the protocol's: never reused.
+/// The numbers are part of the protocol: never reused.
 enum class ConditionKind : std::uint8_t {
   none = 0,     ///< always holds
   absent = 1,   ///< the key has no item
@@ -19,8 +19,8 @@ enum class ConditionKind : std::uint8_t {
 
 struct Condition {
   ConditionKind kind = ConditionKind::none;
-  std::uint64_t version = 0;  ///< of kind version
-  std::string_view value{};   ///< of kind value
+  std::uint64_t version = 0;  ///< for kind version
+  std::string_view value{};   ///< for kind value
 };
 
 }  // namespace espalier

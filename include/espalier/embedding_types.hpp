@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What embedding tables are made of, and what is asked of them (espalier/embedding_table.hpp).
+// Types of embedding tables and of requests to them (espalier/embedding_table.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace espalier {
 
-/// How the values of a row lie in memory. The numbers are the protocol's.
+/// How the values of a row lie in memory. The numbers are part of the protocol.
 enum class EmbeddingType : std::uint8_t {
   fp32 = 1,
   fp16 = 2,  ///< IEEE 754 binary16
@@ -18,52 +18,51 @@ enum class EmbeddingType : std::uint8_t {
   int8 = 4,  ///< q of 0 to 255 is q * scale + bias; both lie behind the row's values, as fp16
 };
 
-/// How an embedding table is made.
+/// Options of a new embedding table.
 struct EmbeddingOptions {
-  /// Values of a row: a multiple of 8, at most 1024.
+  /// Values in a row: a multiple of 8, at most 1024.
   std::uint32_t dimension = 64;
   EmbeddingType type = EmbeddingType::fp32;
-  /// As MapOptions::durability, but that `async` is as sync.
+  /// As MapOptions::durability, except that `async` acts as sync.
   std::optional<Durability> durability{};
 
   friend bool operator==(const EmbeddingOptions&, const EmbeddingOptions&) = default;
 };
 
-/// What is made of the rows of a bag. The numbers are the protocol's.
+/// How the rows of a bag are reduced. The numbers are part of the protocol.
 enum class Reduction : std::uint8_t {
   sum = 1,
   mean = 2,
-  max = 3,            ///< of each column; a NaN stays
+  max = 3,            ///< per column; a NaN propagates
   min = 4,            ///< likewise
-  inner_product = 5,  ///< one number: the product of the bag's sum with a vector
+  inner_product = 5,  ///< one float: the product of the bag's sum with a vector
 };
 
-/// Bags of rows, as PyTorch's EmbeddingBag has them: bag b is of the ids from offsets[b] on, up to
-/// those of the next bag, or to the end. An id may come often; a bag may be empty, and comes to
-/// zeros then.
+/// Bags of rows, in the form of PyTorch's EmbeddingBag: bag b holds the ids from offsets[b] up to
+/// the offset of the next bag, or to the end. An id may repeat. An empty bag yields zeros.
 struct EmbeddingBags {
   std::span<const std::uint32_t> ids;
-  /// The first is 0; they do not fall; none is above the number of ids.
+  /// The first is 0; they ascend (equal ones allowed); none exceeds the number of ids.
   std::span<const std::uint32_t> offsets;
-  /// Empty, or one for each id: by it the row is multiplied. For sum and inner_product alone.
+  /// Empty, or one factor for each id. For sum and inner_product only.
   std::span<const float> weights{};
-  /// 0, or the grouping of the table by which ids are renumbered (EmbeddingTable::renumber).
+  /// 0, or the grouping by which the ids were renumbered (EmbeddingTable::renumber).
   std::uint32_t grouping = 0;
 };
 
-/// Groups of rows that bags often ask for together. Their sums are kept, so that a bag reads one
-/// row in place of several [RAMBDA §VI-D, MERCI].
+/// Groups of rows that bags often contain together. The table keeps their sums, so that a bag reads
+/// one row in place of several [RAMBDA §VI-D, MERCI].
 struct RowGroups {
   static constexpr std::uint32_t kRowsMin = 2;
   static constexpr std::uint32_t kRowsMax = 8;
 
   /// Rows of each group, 2 to 8.
   std::span<const std::uint8_t> sizes;
-  /// Ids: those of one group behind those of the other. None comes twice.
+  /// Ids, group by group. No id comes twice.
   std::span<const std::uint32_t> rows;
 };
 
-/// Sums that a group of so many rows keeps: of each two or more of them. One alone is its row.
+/// Number of sums kept for a group of so many rows: one for each subset of two or more.
 [[nodiscard]] constexpr std::uint32_t group_sums(std::uint32_t rows) {
   return (std::uint32_t{1} << rows) - 1 - rows;
 }

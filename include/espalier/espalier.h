@@ -19,8 +19,8 @@
 // asks for beyond this version is refused with ESPALIER_UNSUPPORTED unless it is 0. Take the
 // macros *_INIT, which set size and defaults. Other structs never change.
 //
-// Threads. Stores, maps and snapshots are for any number of threads at a time; items, batches and
-// pipelines for one.
+// Threads. Stores, maps and snapshots are for any number of threads at a time; items, batches,
+// transactions and pipelines for one.
 //
 // Processes. Handles are for the process that made them: in one that it forks, every call that
 // needs the store returns ESPALIER_FORKED, and giving handles back only forgets them.
@@ -84,7 +84,7 @@ typedef int32_t espalier_code;
 #define ESPALIER_CROSSES_SHARDS 21
 /// The node does not let this client do it; nothing was done. The detail: 1 it takes the role read,
 /// 2 write, 3 admin; 0 the client's role is for objects of other names; 4 the node wants a secret,
-/// 5 it knows another, 6 it knows none, 7 another user's process listens at a path where anybody
+/// 5 it knows another, 6 it knows none, 7 another user's process listens at a path where any user
 /// could have been first (node_user).
 #define ESPALIER_NOT_PERMITTED 22
 /// The handle is that of the process that forked this one; nothing was done (docs/fork.md).
@@ -209,10 +209,10 @@ espalier_code espalier_await_durable(espalier_store* store);
 
 /// A handle of one sequencer, which gives each number once, by epochs. It takes numbers of the
 /// epoch that it knows and of no other: after a seal its calls return ESPALIER_SEALED, with the
-/// epoch that there is now as the detail, until it is told to follow. See sequencer.hpp.
+/// epoch that there is now as the detail, until it follows. See sequencer.hpp.
 typedef struct espalier_sequencer espalier_sequencer;
 
-/// Numbers that nobody else has: first, first + 1, ... first + count - 1.
+/// Numbers that no other client gets: first, first + 1, ... first + count - 1.
 typedef struct espalier_number_range {
   uint64_t first;
   uint32_t count;
@@ -279,8 +279,12 @@ typedef struct espalier_map_options {
   uint64_t snapshot_bytes_max;  ///< old versions that snapshots may hold
   uint32_t durability;          ///< an espalier_durability
   uint32_t reserved;            ///< 0
+  /// The group that it is of, 1 to 255 bytes, whose maps share a clock; none: it names none. Of
+  /// espalier_map_get_options: good as long as the handle.
+  espalier_bytes group;
 } espalier_map_options;
-#define ESPALIER_MAP_OPTIONS_INIT {sizeof(espalier_map_options), 8192, 512, 1, 268435456u, 0, 0}
+#define ESPALIER_MAP_OPTIONS_INIT \
+  {sizeof(espalier_map_options), 8192, 512, 1, 268435456u, 0, 0, {0, 0}}
 
 /// Makes an empty map; names have 1 to 255 bytes. `options` may be null. Given back by
 /// espalier_map_close, as is that of espalier_map_open.
@@ -496,8 +500,7 @@ uint32_t espalier_model_outputs(const espalier_model* model);
 espalier_code espalier_model_infer(const espalier_model* model, const float* dense,
                                    size_t dense_count, const espalier_bags* const* tables,
                                    size_t table_count, float* ranks, size_t count);
-/// The same of text, a query a line; of other text that comes to another count of ranks nothing is
-/// told but an error.
+/// The same of text, a query a line. Text that yields another count of ranks is an error.
 espalier_code espalier_model_infer_text(const espalier_model* model, espalier_bytes queries,
                                         float* ranks, size_t count);
 
@@ -560,6 +563,64 @@ espalier_code espalier_batch_only_if_version(espalier_batch* batch, espalier_byt
 /// condition. The batch stays as it is.
 espalier_code espalier_map_write(espalier_map* map, const espalier_batch* batch,
                                  espalier_written* written);
+
+// --- transactions --------------------------------------------------------------------------------
+
+/// Reads, conditions and writes of several maps and hash maps of one group (espalier_map_options)
+/// at one moment, all of them or none.
+typedef struct espalier_transaction espalier_transaction;
+espalier_code espalier_transaction_create(espalier_transaction** transaction);
+void espalier_transaction_destroy(espalier_transaction* transaction);
+/// Empties it, for another use.
+espalier_code espalier_transaction_clear(espalier_transaction* transaction);
+/// Each adds a step for a key of the map of this name, and copies what it is given. Of a key reads
+/// and conditions come before writes. Keys of more than 65535 bytes and values of more than 1 MiB
+/// are refused here, others when the transaction is done.
+espalier_code espalier_transaction_get(espalier_transaction* transaction, espalier_bytes map,
+                                       espalier_bytes key);
+espalier_code espalier_transaction_put(espalier_transaction* transaction, espalier_bytes map,
+                                       espalier_bytes key, espalier_bytes value);
+espalier_code espalier_transaction_erase(espalier_transaction* transaction, espalier_bytes map,
+                                         espalier_bytes key);
+espalier_code espalier_transaction_only_if_absent(espalier_transaction* transaction,
+                                                  espalier_bytes map, espalier_bytes key);
+espalier_code espalier_transaction_only_if_present(espalier_transaction* transaction,
+                                                   espalier_bytes map, espalier_bytes key);
+espalier_code espalier_transaction_only_if_value(espalier_transaction* transaction,
+                                                 espalier_bytes map, espalier_bytes key,
+                                                 espalier_bytes value);
+/// As espalier_batch_only_if_version.
+espalier_code espalier_transaction_only_if_version(espalier_transaction* transaction,
+                                                   espalier_bytes map, espalier_bytes key,
+                                                   espalier_version_number version);
+/// Does it, under one version, which may be null; 0: it has no writes. Where a condition does not
+/// hold nothing is done: ESPALIER_CONDITION_FAILED, the detail being the step, counted from 0.
+/// Otherwise the detail may be which of the maps is meant, counted likewise as they were named. The
+/// steps stay as they are.
+espalier_code espalier_transact(espalier_store* store, espalier_transaction* transaction,
+                                espalier_version_number* version);
+/// What it has read the last time it was done, by its `number`th get, counted from 0. The item has
+/// no key. ESPALIER_OUTDATED: it was done before, and that is not known any more.
+espalier_code espalier_transaction_found(const espalier_transaction* transaction, size_t number,
+                                         espalier_item* item, uint32_t* found);
+
+/// A client whose transactions have numbers, each of which is done once. A program may keep both
+/// over its restart, and asks for the same again by the same number.
+typedef struct espalier_numbered_client {
+  uint64_t id;    ///< as the store gave it
+  uint64_t next;  ///< the number of the next transaction
+} espalier_numbered_client;
+espalier_code espalier_numbered_client_create(espalier_store* store,
+                                              espalier_numbered_client* client);
+/// From now on nothing is done for the client.
+espalier_code espalier_numbered_client_forget(espalier_store* store,
+                                              const espalier_numbered_client* client);
+/// The same as espalier_transact, under the client's next number, of which nothing is done if it
+/// was done before: the first answer comes again. The number is used up by an answer, and by what
+/// refuses it for good.
+espalier_code espalier_transact_once(espalier_store* store, espalier_transaction* transaction,
+                                     espalier_numbered_client* client,
+                                     espalier_version_number* version);
 
 // --- snapshots -----------------------------------------------------------------------------------
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything an application needs. Start at map.hpp, or for tables at table.hpp.
+// All public headers of a client. Start at map.hpp, or for tables at table.hpp.
 #pragma once
 
 #include "espalier/client_secret.hpp"  // IWYU pragma: export

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of queries: columns, constants, and what is made of them.
+// Expressions of queries: columns, constants, and operations on them.
 //
 //   col("price") * 2 > 9.95_dec && col("shop").in({"ab", "cd"}) && !col("day").is_null()
 //
-// Nothing is checked before a query is run: then columns are looked for and types are.
+// Columns and types are checked when the query runs, not before.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ namespace client {
 struct ExprNode;
 }  // namespace client
 
-/// Whether letters match those of the other case.
+/// Whether matching ignores case.
 enum class LetterCase : std::uint8_t { exact, ignored };
 
 /// An expression over the columns of a row. A value, cheap to copy. Thread: const calls from any.
@@ -36,11 +36,11 @@ class Expr {
 
   /// `%` stands for any text, `_` for one character of UTF-8, a backslash for what follows it.
   [[nodiscard]] Expr like(std::string_view pattern) const;
-  /// Whether a regular expression matches anywhere in the text: SQL's `~` here, and `~*` where case
-  /// is ignored; `!~` and `!~*` are `!` of these. It means what RE2 means, and takes time in
-  /// proportion to the text; a pattern has at most 1 KiB, a query at most 16. In conditions alone.
-  /// Nodes search them, and stores of this process that were opened with an engine for it
-  /// (StoreOptions::regexes, espalier/regex.hpp); others refuse such a query with unsupported.
+  /// Whether a regular expression matches anywhere in the text: SQL's `~`, or `~*` where case is
+  /// ignored; negate it for `!~` and `!~*`. RE2's syntax and semantics; time linear in the text. A
+  /// pattern has at most 1 KiB, a query at most 16 patterns. Allowed in conditions only. Nodes
+  /// support it, and so do stores of this process that were opened with StoreOptions::regexes
+  /// (espalier/regex.hpp); others refuse the query with unsupported.
   [[nodiscard]] Expr matches(std::string_view pattern,
                              LetterCase letters = LetterCase::exact) const;
   [[nodiscard]] Expr between(const Expr& low, const Expr& high) const;
@@ -68,7 +68,7 @@ class Expr {
   friend Expr operator>=(const Expr& a, const Expr& b) {
     return combined(Operator::greater_equal, a, b);
   }
-  /// Both sides are worked out always, but where where() takes an `&&` apart.
+  /// Both sides are always evaluated, except where where() splits an `&&`.
   friend Expr operator&&(const Expr& a, const Expr& b) {
     return combined(Operator::logical_and, a, b);
   }
@@ -104,16 +104,17 @@ class Expr {
   std::shared_ptr<const client::ExprNode> node_;
 };
 
-/// The column of this very name.
+/// The column of exactly this name.
 [[nodiscard]] Expr col(std::string_view name);
-/// A constant with a name, for which runs of a prepared query (Query::prepare) may have other
-/// values of this type. It is this value where none is given. Several may have one name.
+/// A named constant, which runs of a prepared query (Query::prepare) may replace by another value
+/// of its type; `value` is the default. Several parameters may share one name.
 [[nodiscard]] Expr parameter(std::string_view name, const Value& value);
-/// Null, of what a column of this type holds.
+/// A null of this column type.
 [[nodiscard]] Expr null_of(const ColumnType& type);
 
-/// A column of an answer: an expression of each row, or a key of groups. A text alone names a
-/// column; its name is that of the column, or the expression's text, unless `as` gives another.
+/// A column of an answer: an expression over each row, or a key of groups. A plain text names a
+/// column. The output is named after the column, or after the expression's text, unless `as` gives
+/// another name.
 class Output {
  public:
   Output(Expr value) : value_(std::move(value)) {}
@@ -133,7 +134,7 @@ class Output {
   std::string name_;
 };
 
-/// What becomes of a group's rows.
+/// An aggregate function over the rows of a group.
 class Aggregate {
  public:
   enum class Function : std::uint8_t {
@@ -152,7 +153,7 @@ class Aggregate {
     return named;
   }
   [[nodiscard]] Function function() const { return function_; }
-  /// Nothing: count() of rows.
+  /// Empty: count() of rows.
   [[nodiscard]] const std::optional<Expr>& of() const { return of_; }
   [[nodiscard]] const std::string& name() const { return name_; }
 
@@ -162,14 +163,14 @@ class Aggregate {
   std::string name_;
 };
 
-/// Rows.
+/// Counts rows.
 [[nodiscard]] inline Aggregate count() { return {Aggregate::Function::count_rows, std::nullopt}; }
-/// Values that are not null.
+/// Counts values that are not null.
 [[nodiscard]] inline Aggregate count(Expr of) {
   return {Aggregate::Function::count, std::move(of)};
 }
 /// min, max, sum and avg of no values are null. Sums of integers and decimals are decimals of 128
-/// bits, averages doubles.
+/// bits; averages are doubles.
 [[nodiscard]] inline Aggregate min(Expr of) { return {Aggregate::Function::min, std::move(of)}; }
 [[nodiscard]] inline Aggregate max(Expr of) { return {Aggregate::Function::max, std::move(of)}; }
 [[nodiscard]] inline Aggregate sum(Expr of) { return {Aggregate::Function::sum, std::move(of)}; }

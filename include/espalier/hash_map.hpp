@@ -1,29 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hash maps: byte-string keys without an order, for who needs none and wants its gets to touch
-// three cache lines.
+// Hash maps: byte-string keys without an order. A get touches three cache lines.
 //
 //   auto sessions = store.create_hash_map("sessions");
 //   sessions->put("user:7", "...");
 //   auto found = sessions->get("user:7");     // a Result<std::optional<Found>>
 //
 // Every operation is linearizable. Reads take no locks and never wait for a writer. Keys have 1 to
-// 65535 bytes, values 0 bytes to 16 MiB. What needs an order (scans, floors, counts of ranges) an
-// ordered map has, Map of map.hpp; a hash map has no such calls. Pipelines are those of map.hpp,
-// Pipeline::open(hash_map), and answer such requests with `unsupported`. Batches and snapshots hash
-// maps do not have yet.
+// 65535 bytes, values 0 bytes to 16 MiB. For scans, floors and counts of ranges use an ordered map
+// (Map of map.hpp). Pipelines are those of map.hpp, Pipeline::open(hash_map); they complete ordered
+// requests with `unsupported`. Hash maps have no batches and no snapshots yet.
 //
-// Of a node a hash map is used by requests; where the store was connected with Access::one_sided,
-// or in_network, gets are READs of the node's memory: two waits, or one where the pair's place is
-// remembered (StoreOptions::cache_bytes). What cannot be read so, as a map without versions, is
-// asked for.
+// A hash map on a node is used by requests. If the store was connected with Access::one_sided or
+// in_network, gets are READs of the node's memory: two round trips, or one where the pair's place
+// is cached (StoreOptions::cache_bytes). A map that cannot be read so, e.g. one without versions,
+// is read by requests.
 //
-// Errors of all calls: too_many_participants; out_of_memory (the store's or this process's: the
-// call has changed nothing); forked (docs/fork.md); not_found (dropped, or another node came,
-// by failover or restart, without one of its name and options; else the handle is of that one). On
-// a node: connection_lost (a write without an answer may or may not be done), not_permitted.
+// Errors of all calls: too_many_participants; out_of_memory (of the store or of this process: the
+// call has changed nothing); forked (docs/fork.md); not_found (the map was dropped, or a new node
+// took over, by failover or restart, without a hash map of its name and options; otherwise the
+// handle follows to that one). On a node: connection_lost (a write without an answer may or may not
+// be done), not_permitted.
 //
-// Cost is given in cold cache lines for pairs of 64 bytes; on a node all calls but modify() are one
-// round trip besides.
+// Cost is given in cold cache lines for pairs of 64 bytes; on a node every call but modify() takes
+// one round trip besides.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +42,10 @@ namespace client {
 class HashMapImpl;
 }  // namespace client
 
-/// What a hash map is made of.
+/// Options of a new hash map.
 struct HashMapOptions {
-  /// parts of the keys that one lock each guards, a power of two from 1 to 512: about so many
-  /// threads can write without meeting
+  /// partitions of the keys, with one lock each, a power of two from 1 to 512: about so many
+  /// threads can write without contention
   std::uint32_t partitions = 64;
   /// off: writes are faster and take less memory, and all versions are 0
   bool versions = true;
@@ -54,52 +53,58 @@ struct HashMapOptions {
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
   /// as MapOptions::durability
   std::optional<Durability> durability{};
+  /// as MapOptions::group
+  std::string group{};
 
   friend bool operator==(const HashMapOptions&, const HashMapOptions&) = default;
 };
 
-/// Numbers about one hash map, each right but not all of one instant.
+/// Statistics of one hash map. Each is right, but they are not one consistent snapshot.
 struct HashMapStats {
   std::uint64_t items = 0;
   std::uint64_t memory_bytes = 0;   ///< of all its buffers
   std::uint64_t segments = 0;       ///< of 16 KiB, with the slots of its items
   std::uint64_t record_bytes = 0;   ///< of items in use, up to 1 KiB each
   std::uint64_t long_bytes = 0;     ///< memory of items that are longer
-  std::uint64_t retired_bytes = 0;  ///< memory that is replaced, or will be, and not yet free
+  std::uint64_t retired_bytes = 0;  ///< memory replaced or unlinked and not yet free
   std::uint64_t splits = 0;         ///< of segments
   std::uint64_t snapshots = 0;
   Version read_version = 0;
   Version write_version = 0;
 };
 
-/// A hash map as it was listed; its options do not tell what durability it was made with.
+/// A hash map as listed. Its options do not include the durability it was made with.
 struct HashMapDescription {
   std::string name;
   HashMapOptions options;
   std::uint64_t items = 0;
   std::uint64_t memory_bytes = 0;
-  std::optional<Durability> durability{};  ///< that holds for it; nothing: an older node
+  std::optional<Durability> durability{};  ///< in effect; empty: an older node
 };
 
-/// A handle; copies name the same hash map, which stays as long as they even if its Store is gone.
+/// A handle. Copies name the same hash map, which lives as long as any of them, even after its
+/// Store is destroyed.
 /// Thread: all calls from any number of threads.
 class HashMap {
  public:
   static constexpr std::size_t kKeyBytesMax = 65535;
   static constexpr std::size_t kValueBytesMax = std::size_t{16} << 20;
 
-  /// The value of `key`, if it is there, and the version that wrote it. Cost: 3 lines.
-  /// Errors: key_too_long (or empty; as of all calls with a key).
+  /// The value of `key`, if it is present, and the version that wrote it.
+  /// Cost: 3 lines.
+  /// Errors: key_too_long (or empty; for all calls with a key).
   [[nodiscard]] Result<std::optional<Found>> get(std::string_view key) const;
-  /// As get, into a string that keeps its capacity. Returns whether the key is there; where not,
-  /// `value` is as it was. Cost: as get; of this process without allocating.
+  /// As get, into a string that keeps its capacity. Returns whether the key is present; if not,
+  /// `value` is unchanged.
+  /// Cost: as get; in this process without allocating.
   [[nodiscard]] Result<bool> get(std::string_view key, std::string& value) const;
 
-  /// Inserts or replaces. Cost: 5 lines, and its partition's lock.
-  /// Errors: key_too_long, value_too_long; exhausted (the keys that share its place in the table
-  /// are too many, to which only keys come that were made for it).
+  /// Inserts or replaces.
+  /// Cost: 5 lines, and its partition's lock.
+  /// Errors: key_too_long, value_too_long; exhausted (too many keys share its place in the table;
+  /// only keys crafted for it do).
   Result<Written> put(std::string_view key, std::string_view value);
-  /// Writes only if the key is absent (Written::applied tells). Cost and errors as put.
+  /// Writes only if the key is absent (see Written::applied). Cost and errors as put.
   Result<Written> insert(std::string_view key, std::string_view value);
   /// Writes only if the key is present. Cost and errors as put.
   Result<Written> update(std::string_view key, std::string_view value);
@@ -107,7 +112,8 @@ class HashMap {
   Result<Written> erase(std::string_view key);
 
   /// Reads the value (nullopt: absent), calls `change`, and writes what it returns (nullopt: erase)
-  /// if nothing came between; else starts again. `change` may run several times, holding no lock.
+  /// if the pair has not changed meanwhile; otherwise retries. `change` may run several times,
+  /// without locks.
   /// Cost: a get and a put for each try; on a node two round trips. Errors as put.
   Result<Written> modify(
       std::string_view key,
@@ -117,18 +123,21 @@ class HashMap {
   /// Cost: as a put. Errors: condition_failed, and as put.
   Result<Written> compare_and_set(std::string_view key, std::optional<std::string_view> expected,
                                   std::optional<std::string_view> desired);
-  /// Adds to a counter, which is a value of 8 bytes, little-endian; an absent one is 0. Returns the
-  /// sum, which wraps round. Cost: a get and a put for each try, at the node.
-  /// Errors: invalid_argument (the value has another length, which is the detail), and as put.
+  /// Adds to a counter, a value of 8 bytes, little-endian; an absent one counts as 0. Returns the
+  /// sum, which wraps around.
+  /// Cost: a get and a put for each try, at the node.
+  /// Errors: invalid_argument (the value has another length; detail: the length), and as put.
   Result<std::uint64_t> add(std::string_view key, std::uint64_t amount);
 
-  /// Hands every item to `sink`, in no order that means anything, until it returns false; returns
-  /// how many were delivered. An item that is there from the begin to the end comes exactly once,
-  /// with a value that it had meanwhile; of items that come or go some come, none of them twice.
-  /// So it is no snapshot: what two items have was perhaps never there together. Growth of the
-  /// map meanwhile changes nothing of that. Cost: 3 lines for each item; on a node a round trip for
-  /// each 64 KiB of items, which a helper gathers, and one for each value of more than 64 KiB; a
-  /// client keeps one piece at a time. Errors: corrupt (the node's answer is none).
+  /// Delivers every item to `sink`, in unspecified order, until it returns false; returns the
+  /// number delivered. An item present from begin to end is delivered exactly once, with a value
+  /// that it had meanwhile; of items inserted or erased meanwhile some are delivered, none twice.
+  /// It is no snapshot: two delivered values may never have existed together. Growth of the map
+  /// meanwhile does not weaken this.
+  /// Cost: 3 lines for each item; on a node a round trip for each 64 KiB of items, which a helper
+  /// thread gathers, and one for each value of more than 64 KiB; the client keeps one chunk at a
+  /// time.
+  /// Errors: corrupt (the node's answer is malformed).
   [[nodiscard]] Result<std::uint64_t> walk(const ItemSink& sink) const;
 
   [[nodiscard]] const std::string& name() const;
@@ -136,9 +145,10 @@ class HashMap {
   /// Cost: counters of each partition, and two locks.
   [[nodiscard]] Result<HashMapStats> stats() const;
   /// Checks the whole structure: each item found where its hash says, chains, versions, memory in
-  /// use + free + waiting = all. Returns what is wrong, one sentence each; empty if all is well.
-  /// Cost: reads all of the hash map. Requires: nobody writes to it meanwhile.
-  /// Errors: unsupported (it lies on a node, where its store can be checked).
+  /// use + free + retired = all. Returns violations, one sentence each; empty if all is well.
+  /// Cost: reads all of the hash map.
+  /// Requires: no thread writes to it meanwhile.
+  /// Errors: unsupported (it lies on a node; check its store there).
   [[nodiscard]] Result<std::vector<std::string>> audit() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kinds of what a store keeps under names, and how long it is kept.
+// Kinds of objects in a store, and their durability.
 #pragma once
 
 #include <cstdint>
@@ -7,9 +7,9 @@
 
 namespace espalier {
 
-/// What stands behind a name. The numbers are the protocol's: never reused.
+/// The kind of a named object. The numbers are part of the protocol: never reused.
 enum class ObjectKind : std::uint8_t {
-  any = 0,  ///< of no object: whoever asks takes all kinds
+  any = 0,  ///< no object's kind: a query that accepts every kind
   map = 1,
   table = 2,
   sequencer = 3,
@@ -19,27 +19,27 @@ enum class ObjectKind : std::uint8_t {
   model = 7,
 };
 
-/// From here on the numbers are of kinds that programs define themselves (docs/offloads.md).
+/// Numbers from here on are for kinds that programs define (docs/offloads.md).
 inline constexpr std::uint8_t kOwnKinds = 128;
 
-/// "map", "table", "sequencer", "hash", "region", "embedding", "model"; empty for what this version
-/// does not know.
+/// "map", "table", "sequencer", "hash", "region", "embedding", "model"; empty for a kind that this
+/// version does not know.
 std::string_view name(ObjectKind kind);
 
-/// What a crash of the process or of the machine may lose of what was written (docs/durability.md).
+/// Which writes a crash of the process or of the machine may lose (docs/durability.md).
 enum class Durability : std::uint8_t {
-  none = 0,   ///< all: it is in memory alone
-  async = 1,  ///< the newest writes, though they were answered
-  sync = 2,   ///< nothing that was answered
+  none = 0,   ///< all: the object is only in memory
+  async = 1,  ///< the newest acknowledged writes
+  sync = 2,   ///< no acknowledged write
 };
 
 /// "none", "async", "sync".
 std::string_view name(Durability durability);
 
-/// What becomes of an object whose name is given to another one. The numbers are the protocol's.
+/// What happens to the object whose name another one takes. The numbers are part of the protocol.
 enum class Displaced : std::uint8_t {
   refused = 0,    ///< the name must be free
-  exchanged = 1,  ///< it gets the other's name; there must be one
+  exchanged = 1,  ///< it takes the other's name; there must be one
   dropped = 2,    ///< it is dropped, if there is one
 };
 

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads of a program's own: calls that run beside the memory, and kinds of objects, which a
-// program gives to its node (node.hpp), or to a store of its own process, and its clients ask for
-// [RAMBDA §III-E]. What both sides know of a call is its row, which a header of theirs has:
+// Offloads: calls and kinds of objects that a program defines, and that run beside the memory, in
+// its node (node.hpp) or in a store of its own process [RAMBDA §III-E]. Server and clients share
+// the row of each call, in a header of the program:
 //
 //   constexpr espalier::OffloadRow kSum{.number = 128, .name = "echo_sum",
 //                                       .right = espalier::OffloadRight::read,
 //                                       .request_bytes_max = 8192, .reply_bytes_max = 8};
 //
-//   espalier::OffloadStep sum(espalier::OffloadContext& call);           // the program's
+//   espalier::OffloadStep sum(espalier::OffloadContext& call);           // the server's
 //   offloads.calls.push_back({kSum, sum});
 //   auto reply = store.call(kSum, request);                              // a client's
 //
-// docs/offloads.md is the guide. A call is carried out alike in a store of this process, on a node,
-// whichever way the client comes, and for the clients of a device, which hands it to its host.
+// docs/offloads.md is the guide. A call behaves the same in a store of this process, on a node over
+// any transport, and through a device, which relays it to its host.
 //
-// A handler may be called by any thread, for several requests at once: what they share it must
-// guard. It must not wait: not for a lock that is held for long, nor for input, a network, a file,
-// or another request. What takes long is cut into steps, each of which ends with again(), so that
-// others have their turns. A handler that throws std::bad_alloc answers out_of_memory; one that
-// throws anything else answers unsupported (detail: the call's number), with words that say so, and
-// Offloads::threw is told. What a handler has done before it throws stays done.
+// Handlers run on any thread, several requests concurrently: they guard shared state. A handler
+// must not block: not on a long-held lock, nor on input, a network, a file, or another request. It
+// splits long work into steps, each of which ends with again(), so that other requests get their
+// turns. If a handler throws std::bad_alloc, the client gets out_of_memory; if it throws anything
+// else, the client gets unsupported (detail: the call's number), with words, and the node calls
+// Offloads::threw. Effects before the exception stay.
 #pragma once
 
 #include <concepts>
@@ -51,25 +51,26 @@ class RunningCall;
 class SampleWriter;
 }  // namespace program
 
-/// From here on, up to 255, the numbers are of calls that programs define themselves.
+/// Numbers from here to 255 are for calls that programs define.
 inline constexpr std::uint8_t kOwnCalls = 128;
 
 /// Longest request and longest reply of a program's own call.
 inline constexpr std::uint32_t kOwnRequestBytesMax = std::uint32_t{16} << 20;
 inline constexpr std::uint32_t kOwnReplyBytesMax = std::uint32_t{256} << 10;
-/// Longest form of an object.
+/// Longest form (creation argument) of an object.
 inline constexpr std::uint32_t kOwnFormBytesMax = std::uint32_t{64} << 10;
 
-/// What a client must be allowed to do to make a call; docs/security.md has the roles.
+/// The role that a client needs to make a call; docs/security.md has the roles.
 enum class OffloadRight : std::uint8_t { read = 1, write = 2, admin = 3 };
 
-/// Which thread of a node calls the handler. In a store of this process it is always the caller's.
+/// The thread of a node that calls the handler. In a store of this process it is always the
+/// caller's.
 enum class RunsOn : std::uint8_t {
-  /// A helper: each step may take up to some 200 µs, and writes to the store's objects may wait
-  /// for other writers there. Cost: some µs for the way there and back.
+  /// A helper thread: each step may take up to some 200 µs, and writes to the store's objects may
+  /// wait for other writers. Cost: some µs to hand the request over and back.
   helper = 0,
-  /// The worker that took the request: the fastest way, but other clients wait meanwhile, so a step
-  /// may take some µs, and may only read the store's objects.
+  /// The worker that received the request: lowest latency, but it delays other clients. A step may
+  /// take some µs and only read the store's objects.
   worker = 1,
 };
 
@@ -79,16 +80,16 @@ enum class OffloadAtDevice : std::uint8_t {
   refused = 1,  ///< unsupported, with the host's address in words
 };
 
-/// What there is to know of a call before anybody makes it.
+/// What client and server know of a call beforehand.
 struct OffloadRow {
-  std::uint8_t number = 0;     ///< from kOwnCalls on; of a program each another
+  std::uint8_t number = 0;     ///< from kOwnCalls on; unique in the program
   std::string_view name{};     ///< for people, 1 to 63 small letters, digits and underscores
-  std::string_view summary{};  ///< what it does and answers, in one sentence
+  std::string_view summary{};  ///< effect and reply, in one sentence
   /// A call with the right `read` changes nothing.
   OffloadRight right = OffloadRight::admin;
-  /// Done twice it is as done once: after a lost connection the client asks once more by itself.
+  /// Repetition has no further effect: after a lost connection the client retries the call itself.
   bool idempotent = false;
-  /// Of which kind an object is that it is asked of; `any`: it is asked of none.
+  /// Kind of the target object; `any`: the call has none.
   ObjectKind kind = ObjectKind::any;
   std::uint32_t request_bytes_min = 0;
   std::uint32_t request_bytes_max = 0;  ///< at most kOwnRequestBytesMax
@@ -97,33 +98,34 @@ struct OffloadRow {
   OffloadAtDevice at_device = OffloadAtDevice::relayed;
 };
 
-/// What there is to know of a kind of objects. Two calls of its own make and open them.
+/// What client and server know of a kind beforehand. Two calls of its own create and open its
+/// objects.
 struct KindRow {
-  ObjectKind number = ObjectKind::any;  ///< from kOwnKinds on; of a program each another
+  ObjectKind number = ObjectKind::any;  ///< from kOwnKinds on; unique in the program
   std::string_view name{};              ///< as OffloadRow::name
-  std::uint8_t create_number = 0;       ///< of the call that makes one, which takes an `admin`
-  std::uint8_t open_number = 0;         ///< of the call that opens one, which takes `read`
-  std::uint32_t form_bytes_max = 0;     ///< of what one is made of, at most kOwnFormBytesMax
-  /// Of all objects of the kind together, in percent of the store's limit (memory.limit), and apart
-  /// from what the store itself takes.
+  std::uint8_t create_number = 0;       ///< of the call that creates one; needs `admin`
+  std::uint8_t open_number = 0;         ///< of the call that opens one; needs `read`
+  std::uint32_t form_bytes_max = 0;     ///< longest form, at most kOwnFormBytesMax
+  /// Memory of all objects of the kind together, in percent of the store's limit (memory.limit), in
+  /// addition to the store's own memory.
   std::uint32_t memory_percent = 10;
 };
 
 // --- objects of a program's own ------------------------------------------------------------------
 
-/// Takes the statistics of an object, for `espalier stats`, `top` and metrics. Names and units are
-/// of 1 to 63 small letters, digits and underscores, helps a sentence; others are left out, and
-/// what is more than 256.
+/// Collects the statistics of an object, for `espalier stats`, `top` and metrics. Names and units
+/// have 1 to 63 small letters, digits and underscores; help is a sentence. Invalid samples, and
+/// those beyond 256, are dropped.
 class ObjectSamples {
  public:
   struct Text {
     std::string_view name;
-    std::string_view unit;  ///< empty: a number
+    std::string_view unit;  ///< empty: a plain number
     std::string_view help;
   };
-  /// Only rises while the object lives.
+  /// A value that only rises while the object lives.
   void counter(const Text& text, std::uint64_t value);
-  /// Rises and falls.
+  /// A value that rises and falls.
   void gauge(const Text& text, std::uint64_t value);
 
  private:
@@ -132,8 +134,9 @@ class ObjectSamples {
   program::SampleWriter& writer_;
 };
 
-/// An object of a program's kind, which lives under a name of the store until it is dropped and
-/// nobody uses it any more. Thread: any; it guards itself.
+/// An object of a program's kind. It lives under a name of the store until it is dropped and no
+/// call uses it any more.
+/// Thread: any; it guards itself.
 class OwnObject {
  public:
   OwnObject() = default;
@@ -141,32 +144,32 @@ class OwnObject {
   OwnObject(const OwnObject&) = delete;
   OwnObject& operator=(const OwnObject&) = delete;
 
-  /// How many things it keeps, for lists. Must not wait.
+  /// Number of entries, for lists. Must not block.
   [[nodiscard]] virtual std::uint64_t entries() const { return 0; }
-  /// Adds its statistics. Must not wait.
+  /// Adds its statistics. Must not block.
   virtual void add_samples(ObjectSamples&) const {}
 };
 
-/// What an object is made of. Points into what the client sent.
+/// Arguments of the creation of an object. Points into the client's message.
 struct ObjectForm {
   std::string_view name;
   std::string_view form;
-  /// Memory of the kind's share, for all that the object keeps; it lives as long as the object.
-  /// Throws std::bad_alloc where the share is used up. Thread: any.
+  /// Allocates from the kind's share, for everything that the object keeps; lives as long as the
+  /// object. Throws std::bad_alloc if the share is used up. Thread: any.
   std::pmr::memory_resource* memory;
 };
 
 /// A kind, as a program defines it.
 struct OwnKind {
   KindRow row;
-  /// Makes an object. Others that make or open one wait meanwhile: it must be short, and must not
-  /// use the store. What it throws is treated as a handler's.
+  /// Creates an object. Concurrent creations and openings wait for it: it must be short, and must
+  /// not use the store. Exceptions are treated as a handler's.
   std::function<Result<std::unique_ptr<OwnObject>>(const ObjectForm&)> make;
 };
 
 // --- what a handler sees -------------------------------------------------------------------------
 
-/// How a step ended. Only an OffloadContext makes one.
+/// How a step ended. Only an OffloadContext creates one.
 class [[nodiscard]] OffloadStep {
  private:
   friend class OffloadContext;
@@ -176,48 +179,48 @@ class [[nodiscard]] OffloadStep {
   How how_;
 };
 
-/// One request, from its first step to its last. Thread: one at a time, each step perhaps another.
+/// One request, from its first step to its last.
+/// Thread: one at a time; steps may run on different threads.
 class OffloadContext {
  public:
-  /// What the client sent, of a length that the row allows. It may be any bytes.
+  /// The client's bytes, of a length that the row allows, otherwise unchecked.
   [[nodiscard]] std::string_view request() const;
-  /// The object that it is asked of. Requires: the row has a kind, whose objects are of this class.
+  /// The target object. Requires: the row has a kind, whose objects are of this class.
   template <std::derived_from<OwnObject> T>
   [[nodiscard]] T& object() const {
     return static_cast<T&>(object_of_any());
   }
-  /// The objects of the store that the call runs beside, in this process. Handles of them, and this
-  /// store, may be used until the request has ended, and are never kept: not by the program's own
-  /// objects either. Calls of the program's own are carried out there by this thread, in this step.
-  /// The call has all rights there: whether its client may use an object, may_use() says. A map
-  /// that is dropped gives its memory back when no request uses it any more.
-  /// Cost: a lock that all requests share, at the first use in a request.
+  /// The store in whose process the call runs. The handler may use it, and handles from it, until
+  /// the request ends; neither the handler nor an object may keep them. The program's own calls run
+  /// inline there: on this thread, in this step. The handler has all rights there; may_use() says
+  /// whether its client may use an object. A dropped map is freed when no request uses it any more.
+  /// Cost: a lock shared by all requests, at the first use in a request.
   [[nodiscard]] Store& store();
-  /// The client's name, for people; of a store of this process "this process".
+  /// The client's name, for people; in a store of this process "this process".
   [[nodiscard]] const std::string& client() const;
-  /// Whether its role is for objects of this name.
+  /// Whether the client's role covers objects of this name.
   [[nodiscard]] bool may_use(std::string_view object_name) const;
-  /// Whether it may do what takes this right.
+  /// Whether the client has this right.
   [[nodiscard]] bool may(OffloadRight right) const;
 
-  /// What the handler keeps for this request from step to step; made when first asked for, always
-  /// of the same type.
+  /// State of the handler for this request, kept between steps; created at the first call.
+  /// Requires: always the same type.
   template <std::default_initializable S>
   [[nodiscard]] S& state() {
     if (state_ == nullptr) state_ = std::make_shared<S>();
     return *static_cast<S*>(state_.get());
   }
 
-  /// Ends the request with its reply, at most OffloadRow::reply_bytes_max; a longer one is the
-  /// handler's mistake, and answered with corrupt.
+  /// Ends the request with its reply, at most OffloadRow::reply_bytes_max; a longer one is a
+  /// mistake of the handler, and the client gets corrupt.
   OffloadStep answer(std::string_view reply = {});
-  /// Ends it with an error; `words` are for people, behind what its code says.
+  /// Ends it with an error; `words` are for people, appended to the message of the code.
   OffloadStep fail(const Error& error, std::string_view words = {});
   OffloadStep fail(Code code, std::string_view words = {}) {
     return fail(Error{code, 0, 0}, words);
   }
-  /// The step is to be called again, after others. A client that is gone is not answered: then it
-  /// is not called any more.
+  /// Yields: the step is called again after other requests have run. If the client has
+  /// disconnected, it is not called any more.
   OffloadStep again() { return OffloadStep(OffloadStep::How::again); }
 
  private:
@@ -232,31 +235,33 @@ class OffloadContext {
 /// A call, as a program defines it.
 struct Offload {
   OffloadRow row;
-  /// Called when the request comes, and again after again().
+  /// Called when the request arrives, and again after again().
   std::function<OffloadStep(OffloadContext&)> step{};
 };
 
-/// All that a program gives to its node or store. Texts of rows are copied.
+/// All calls and kinds that a program adds to its node or store. Texts of rows are copied.
 struct Offloads {
   std::vector<Offload> calls{};
   std::vector<OwnKind> kinds{};
-  /// A handler of this call, or what makes an object, threw something but std::bad_alloc. By any
-  /// thread; must not throw.
+  /// Called when a handler of this call, or OwnKind::make, threw anything but std::bad_alloc.
+  /// Called by any thread; must not throw.
   std::function<void(std::string_view call, std::string_view what)> threw{};
 
-  /// What is wrong with them, in one sentence; empty: nothing.
+  /// The first mistake in them, in one sentence; empty: none.
   [[nodiscard]] std::string mistake() const;
 };
 
 // --- for clients ---------------------------------------------------------------------------------
 
-/// An object of a program's kind, wherever it lies. Copies name the same one; used while its Store
-/// lives. Thread: any.
+/// An object of a program's kind, local or on a node. Copies name the same one. Requires: its Store
+/// lives.
+/// Thread: any.
 class ObjectHandle {
  public:
   [[nodiscard]] const std::string& name() const { return name_; }
-  /// As Store::call, of a call that is asked of an object of this kind. Errors: besides, not_found
-  /// (it was dropped, or another node has come), invalid_argument (the row is of another kind).
+  /// As Store::call, with this object as the target.
+  /// Errors: besides, not_found (it was dropped, or a new node took over), invalid_argument (the
+  /// row is of another kind).
   TableResult<std::string> call(const OffloadRow& row, std::string_view request = {}) const;
 
  private:
@@ -273,7 +278,7 @@ class ObjectHandle {
 
 // --- bytes of requests and replies ---------------------------------------------------------------
 
-/// What lies in a message byte for byte; numbers are little-endian.
+/// Types that messages contain byte for byte; numbers are little-endian.
 template <class T>
 concept PlainBytes = std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>;
 
@@ -283,7 +288,7 @@ template <PlainBytes T>
   return {reinterpret_cast<const char*>(&value), sizeof value};
 }
 
-/// Puts values, and texts with their length of 4 bytes before them, one behind another.
+/// Appends values, and texts preceded by their length of 4 bytes.
 class BytesWriter {
  public:
   template <PlainBytes T>
@@ -302,7 +307,7 @@ class BytesWriter {
   std::string bytes_;
 };
 
-/// Takes them off again, of any bytes: what is not there reads as zeros or as an empty text, and
+/// Reads them back from arbitrary bytes: missing values read as zeros or empty texts, and
 /// complete() is false from then on.
 class BytesReader {
  public:
@@ -317,7 +322,7 @@ class BytesReader {
   /// Points into the message.
   [[nodiscard]] std::string_view text() { return some(take<std::uint32_t>()); }
   [[nodiscard]] std::string_view rest() const { return left_; }
-  /// Whether all that was asked for was there, and nothing is left.
+  /// Whether every value read was present and no bytes are left.
   [[nodiscard]] bool complete() const { return good_ && left_.empty(); }
 
  private:

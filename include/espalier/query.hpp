@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of one table, built in C++ and run beside the memory: what travels is the answer.
+// Queries of one table, built in C++ and run beside the memory: only the answer travels.
 //
 //   auto rows = sales.query()
 //                   .where(col("price") > 1.99_dec && !col("shop").is_null())
@@ -8,11 +8,11 @@
 //   if (!rows) ...
 //   for (const Row row : *rows) use(row.get<std::string_view>(0), row.get<Decimal>(2));
 //
-// What expressions mean is SQL's: three-valued logic, exact integers and decimals, an overflow is
-// an error. docs/tables.md tells all of it.
+// Expressions have SQL's semantics: three-valued logic, exact integers and decimals; an overflow is
+// an error (docs/tables.md).
 //
-// A query that cannot be, for a column that is not there say or a text that is compared with a
-// number, is refused when it is run or explained, before a row is read: invalid_argument, in words.
+// An invalid query (a missing column, a comparison of text with a number) fails with
+// invalid_argument, in words, when it is run or explained, before a row is read.
 #pragma once
 
 #include <chrono>
@@ -56,7 +56,7 @@ struct AnswerColumn {
 /// One row of an answer. Points into its Rows.
 class Row {
  public:
-  /// Which types get() takes, each for columns of its kind alone (see AnswerColumn): bool,
+  /// Types that get() takes, each only for columns of its kind (see AnswerColumn): bool,
   /// std::int64_t, Decimal, double, Date, Timestamp, std::string_view, std::string.
   template <class T>
   static constexpr bool kReadable =
@@ -64,7 +64,7 @@ class Row {
       std::same_as<T, double> || std::same_as<T, Date> || std::same_as<T, Timestamp> ||
       std::same_as<T, std::string_view> || std::same_as<T, std::string>;
 
-  /// Requires: there is such a column. Holds for all calls.
+  /// Requires, here and below: the column exists.
   [[nodiscard]] bool is_null(std::size_t column) const { return value(column).is_null(); }
   /// A column's value. Requires: the column is of T's kind, and the value is not null.
   template <class T>
@@ -74,12 +74,12 @@ class Row {
     if (!held) misused(column);
     return *held;
   }
-  /// The same of a value that may be null: get<std::optional<Date>>(2).
+  /// The same for a nullable value: get<std::optional<Date>>(2).
   template <class T>
   requires kReadable<typename T::value_type> &&
       std::same_as<T, std::optional<typename T::value_type>>
   [[nodiscard]] T get(std::size_t column) const { return find<typename T::value_type>(column); }
-  /// Of any kind; text is there as long as the Rows.
+  /// A value of any kind; its text lives as long as the Rows.
   [[nodiscard]] Value value(std::size_t column) const;
 
  private:
@@ -94,14 +94,14 @@ class Row {
     if (typed == nullptr) misused(column);
     return T(*typed);
   }
-  /// Ends the program: it is written wrongly.
+  /// Ends the program: the types do not match.
   [[noreturn]] void misused(std::size_t column) const;
   const client::RowsImpl* rows_;
   std::size_t row_;
 };
 
-/// Rows of an answer, with their columns. A value: copies share what is behind it. Thread: const
-/// calls from any.
+/// Rows of an answer, with their columns. A value: copies share the rows. Thread: const calls from
+/// any.
 class Rows {
  public:
   [[nodiscard]] std::size_t size() const;
@@ -109,7 +109,7 @@ class Rows {
   [[nodiscard]] const std::vector<AnswerColumn>& columns() const;
   /// The number of the first column of this name.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
-  /// Requires: i < size(). The row is there as long as one of the copies.
+  /// Requires: i < size(). The row is valid while one of the copies lives.
   [[nodiscard]] Row row(std::size_t i) const;
   [[nodiscard]] Row operator[](std::size_t i) const { return row(i); }
 
@@ -145,48 +145,51 @@ class Rows {
 };
 
 struct QueryOptions {
-  /// Then the query ends with system, ETIMEDOUT.
+  /// Past it the query ends with system, ETIMEDOUT.
   std::optional<std::chrono::steady_clock::time_point> deadline{};
-  /// When a stop is asked for, from whatever thread, it ends with system, ECANCELED.
+  /// On a stop request, from any thread, the query ends with system, ECANCELED.
   std::stop_token stop{};
-  /// The answer's rows travel from a node as cipher text, under a key that is derived of this one
-  /// for this run, and are decrypted here. In a store of this process nothing travels.
+  /// Encrypts the answer's rows on the way from a node, under a key derived from this one for this
+  /// run; they are decrypted here. In a store of this process nothing travels.
   std::optional<TableKey> result_key{};
 };
 
-/// What a query did beside the memory.
+/// Statistics of a query beside the memory.
 struct QueryStats {
   std::uint64_t rows_read = 0;
-  std::uint64_t rows_passed = 0;  ///< all conditions
-  std::uint64_t rows_sent = 0;    ///< by the place that ran it
+  std::uint64_t rows_passed = 0;  ///< passed all conditions
+  std::uint64_t rows_sent = 0;    ///< by the place that ran the query
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_sent = 0;
-  std::uint64_t flushes = 0;       ///< how often groups did not fit, and were sent as parts
-  std::uint64_t busy_ns = 0;       ///< that it was worked on
-  std::uint64_t memory_bytes = 0;  ///< that it needed at most: registers and groups
+  std::uint64_t flushes = 0;       ///< times that partial groups were sent for lack of memory
+  std::uint64_t busy_ns = 0;       ///< processor time
+  std::uint64_t memory_bytes = 0;  ///< peak: registers and groups
 };
 
-/// A query that runs, whose rows are pulled in pieces; so it runs ahead of its reader by no more
-/// than the rings hold, and a query of any size needs little memory here. Groups and distinct rows
-/// are an exception: they come at the end, once all are known.
+/// A running query, whose rows are pulled in pieces. It runs ahead of its reader by no more than
+/// the rings hold, so a query of any size needs little memory here. Exception: groups and distinct
+/// rows arrive at the end, once all are known.
 ///
-/// It holds a connection of its own. A node ends a query whose rows nobody pulls for 30 seconds,
-/// with busy. Thread: one at a time; its stop token from any.
+/// It holds a connection of its own. A node ends a query with busy after 30 seconds in which no row
+/// is pulled.
+/// Thread: one at a time; its stop token from any.
 class RowStream {
  public:
   RowStream(RowStream&&) noexcept;
   RowStream& operator=(RowStream&&) noexcept;
-  /// Cancels what has not ended. Cost: on a node, waits for its answer, a second at most.
+  /// Cancels the query if it has not ended. Cost: on a node, waits for its answer, a second at
+  /// most.
   ~RowStream();
 
   [[nodiscard]] const std::vector<AnswerColumn>& columns() const;
-  /// The next rows, at least one; nothing: these were all. Errors: dropped (the table, meanwhile),
-  /// invalid_argument (a value cannot be worked out, e.g. overflows), busy, and see QueryOptions.
-  /// What came before an error is no whole answer. After it, or the end, it comes again.
+  /// The next rows, at least one; nullopt: the end.
+  /// Errors: dropped (the table, meanwhile), invalid_argument (an evaluation failed, e.g.
+  /// overflowed), busy, and see QueryOptions. Rows before an error are no complete answer. After an
+  /// error or the end, further calls return the same.
   TableResult<std::optional<Rows>> next();
-  /// Ends it: next() gives nothing more.
+  /// Ends the query: next() returns no more rows.
   void cancel();
-  /// Whole only after the end.
+  /// Complete only after the end.
   [[nodiscard]] QueryStats stats() const;
 
  private:
@@ -200,18 +203,18 @@ class RowStream {
 /// A value for a parameter of a prepared query (expression.hpp).
 struct Argument {
   std::string_view name;
-  Value value;  ///< of the parameter's type; integers and decimals for any decimal that holds them
+  Value value;  ///< of the parameter's type; for a decimal also integers and decimals that fit
 };
 
-/// A query that is kept beside its table, where the memory is: a run sends its number and the
+/// A query kept beside its table, where the memory is: a run sends only its number and the
 /// constants. A value: copies name the same one, which is dropped with the last. It belongs to the
-/// sessions that it is run in, at most 256 to each, and is loaded again where there is another.
+/// sessions in which it runs, at most 256 in each, and is loaded again in a new session.
 /// Thread: const calls from any.
 class PreparedQuery {
  public:
-  /// As Query::run(). Parameters that are not named have the values that they were written with.
-  /// Errors: besides, invalid_argument (there is no such parameter, or the value has another type),
-  /// too_many_participants (the session keeps 256 already).
+  /// As Query::run(). Parameters without an argument keep their default.
+  /// Errors: besides, invalid_argument (no such parameter, or a value of another type),
+  /// too_many_participants (the session has 256 already).
   [[nodiscard]] TableResult<Rows> run(std::initializer_list<Argument> arguments = {},
                                       const QueryOptions& options = {}) const {
     return run(std::span(arguments.begin(), arguments.size()), options);
@@ -237,25 +240,26 @@ class PreparedQuery {
 /// How results of a prepared query travel.
 enum class ResultForm : std::uint8_t {
   in_clear,
-  encrypted,  ///< each run brings a key, QueryOptions::result_key
+  encrypted,  ///< each run takes a key, QueryOptions::result_key
 };
 
-/// A query of one table. A value: calls change it and return it; it may be run as often as one
-/// likes. Thread: const calls from any.
+/// A query of one table. A value: calls change it and return it; it may be run any number of times.
+/// Thread: const calls from any.
 ///
-/// It sees the rows that the table has when it begins. Rows come in the order of the table, groups
-/// and distinct rows in that in which each is first met.
+/// It sees the rows that the table has when it begins. Rows come in the order of the table; groups
+/// and distinct rows in the order of first occurrence.
 class Query {
  public:
-  /// Keeps rows for which the condition is true, neither false nor null. Several: all must be, and
-  /// a later one is worked out only for rows that passed; so it is with the parts of `a && b`.
+  /// Keeps rows for which the condition is true, neither false nor null. Several conditions are
+  /// combined by AND; a later one is evaluated only for rows that passed, and so are the operands
+  /// of `a && b`.
   Query& where(Expr condition);
-  /// What the answer's columns are; without it, those of the table. Not beside group_by().
+  /// The columns of the answer; by default those of the table. Not with group_by().
   Query& project(std::vector<Output> columns);
-  /// Leaves out rows that were there before. Groups are distinct by themselves.
+  /// Drops duplicate rows. Groups are distinct by themselves.
   Query& distinct();
   /// One row for each group of equal keys: the keys, then the aggregates. Without keys, one row for
-  /// all; without either, refused.
+  /// all rows; without both, the query is refused.
   Query& group_by(std::vector<Output> keys, std::vector<Aggregate> aggregates);
   /// The same without keys.
   Query& aggregate(std::vector<Aggregate> aggregates) {
@@ -264,18 +268,21 @@ class Query {
   /// At most so many rows of the answer.
   Query& limit(std::uint64_t rows);
 
-  /// Runs it to its end. Cost: memory for the whole answer; on a node, one request. In a store of
-  /// this process it runs on this thread. Errors: as RowStream::next(), and not_found; unsupported
-  /// (Expr::matches in a store that was opened without StoreOptions::regexes; no libcrypto); of
-  /// keys: invalid_argument (the table was opened without its own, or keys would travel in clear:
-  /// TableOptions), system (no memory may be locked).
+  /// Runs the query to its end.
+  /// Cost: memory for the whole answer; on a node, one request. In a store of this process it runs
+  /// on the calling thread.
+  /// Errors: as RowStream::next(), and not_found; unsupported (Expr::matches in a store opened
+  /// without StoreOptions::regexes; no libcrypto); for keys: invalid_argument (the table was opened
+  /// without its key, or keys would travel in clear: TableOptions), system (no memory may be
+  /// locked).
   [[nodiscard]] TableResult<Rows> run(const QueryOptions& options = {}) const;
-  /// Begins to run it. Errors: the same.
+  /// Starts the query. Errors: the same.
   [[nodiscard]] TableResult<RowStream> stream(const QueryOptions& options = {}) const;
-  /// Has it checked now and kept beside the table, to be run again and again. Cost: on a node, a
-  /// request. No key is kept with it. Errors: as run(); too_many_participants (see PreparedQuery).
+  /// Checks the query now and keeps it beside the table, for repeated runs. No key is kept with it.
+  /// Cost: on a node, a request.
+  /// Errors: as run(); too_many_participants (see PreparedQuery).
   [[nodiscard]] TableResult<PreparedQuery> prepare(ResultForm form = ResultForm::in_clear) const;
-  /// What would run beside the memory, a line for each operator.
+  /// The plan beside the memory, a line for each operator.
   [[nodiscard]] TableResult<std::vector<std::string>> explain() const;
 
  private:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions for a store of this process. A library of its own, espalier::regex, has them:
-// it links RE2 and, where it was built with it, Hyperscan, which a program that only uses maps need
-// not have. Nodes always have them, so stores that are reached by connect() need nothing of this.
+// Regular expressions for a store of this process. They are a library of their own,
+// espalier::regex, because it links RE2 and, if built with it, Hyperscan, which a program that only
+// uses maps does not need. Nodes always have them: stores opened by connect() do not need this
+// header.
 //
 //     Store store = *Store::open({.regexes = regular_expressions()});
 #pragma once
@@ -14,8 +15,8 @@ namespace table {
 class RegexCompiler;
 }
 
-/// What StoreOptions::regexes takes; several stores may have the same. It keeps the 256 patterns
-/// used last, compiled.
+/// The value for StoreOptions::regexes; several stores may share one. It caches the 256 most
+/// recently used patterns, compiled.
 ///
 /// Thread: any. Throws std::bad_alloc.
 [[nodiscard]] std::shared_ptr<table::RegexCompiler> regular_expressions();

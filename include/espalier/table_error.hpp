@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors of calls on tables: what Error says, and in words what it is about, for a table's calls
-// take more from people than names: schemas, rows, expressions.
+// Errors of calls on tables: an Error, with words about the schema, row or expression concerned.
 #pragma once
 
 #include <expected>
@@ -11,8 +10,8 @@
 
 namespace espalier {
 
-/// An error, perhaps with words behind what its code says, e.g. "row 7, column price: 3.001 has
-/// more than 2 digits behind the point".
+/// An error, optionally with words after the message of its code, e.g. "row 7, column price: 3.001
+/// has more than 2 digits behind the point".
 struct [[nodiscard]] TableError {
   TableError() = default;
   TableError(const Error& error_in, std::string words_in = {})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of encrypted tables and results: in memory that is never swapped and in no core dump, and
-// that is overwritten when the last copy goes.
+// Keys of encrypted tables and results. A key lies in locked memory, appears in no core dump, and
+// is overwritten when the last copy is destroyed.
 #pragma once
 
 #include <cstddef>
@@ -18,18 +18,19 @@ namespace client {
 class TableKeyImpl;
 }  // namespace client
 
-/// A key of AES-128. A value: copies share what is behind it, so a key is in memory once. Whoever
-/// makes one overwrites what it was made of. Thread: const calls from any.
+/// An AES-128 key. A value: copies share one copy of the key in memory. The caller overwrites the
+/// bytes from which it made the key. Thread: const calls from any.
 class TableKey {
  public:
   static constexpr std::size_t kBytes = 16;
 
-  /// Cost: a page of locked memory. Errors: system (none may be locked: RLIMIT_MEMLOCK).
+  /// Cost: a page of locked memory. Errors: system (no memory may be locked: RLIMIT_MEMLOCK).
   static TableResult<TableKey> make(std::span<const std::byte, kBytes> bytes);
-  /// Of 32 hexadecimal digits. Errors: invalid_argument, system.
+  /// From 32 hexadecimal digits. Errors: invalid_argument, system.
   static TableResult<TableKey> parse(std::string_view digits);
-  /// Of a file with these digits, and perhaps the end of the line. Errors, in words: system;
-  /// invalid_argument (it is another user's, others may read it, or it has something else).
+  /// From a file with these digits and optionally a line end. Errors, in words: system;
+  /// invalid_argument (the file belongs to another user, others may read it, or it holds something
+  /// else).
   static TableResult<TableKey> read_file(const std::string& path);
 
  private:

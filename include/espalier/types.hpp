@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The vocabulary of the ordered map: requests, answers, options. Plain data, no behaviour.
+// Types of the ordered map: requests, completions, options. Plain data, no behaviour.
 #pragma once
 
 #include <cstddef>
@@ -7,6 +7,7 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "espalier/client_secret.hpp"
@@ -22,15 +23,15 @@ class RegexCompiler;
 /// Numbers writes of one map in the order in which they take effect. 0 is before every write.
 using Version = std::uint64_t;
 
-/// One item as a walk delivers it. The bytes belong to the map and are valid only until the call
-/// that received them returns.
+/// One item as a walk delivers it. The bytes belong to the map and are valid only until the
+/// receiving call returns.
 struct Item {
   std::string_view key;
   std::string_view value;
   Version version = 0;  ///< see Found::version
 };
 
-/// What a write did.
+/// The result of a write.
 struct Written {
   Version version = 0;  ///< the write version; 0 if nothing was applied or versions are off
   /// insert: the key was absent; update, erase: it was present; put and batches: always
@@ -38,7 +39,7 @@ struct Written {
   bool existed = false;  ///< the key was present before; batches: at least one of them was
 };
 
-/// What a map is made of. The defaults suit 16-byte keys and values.
+/// Options of a new map. The defaults suit 16-byte keys and values.
 struct MapOptions {
   std::uint32_t node_bytes = 8192;  ///< power of two, 512 to 65536
   std::uint32_t log_bytes = 512;    ///< log block of a leaf, 0 (none) to 2048; multiple of 64
@@ -46,84 +47,89 @@ struct MapOptions {
   bool versions = true;
   /// old versions that snapshots may hold
   std::uint64_t snapshot_bytes_max = std::uint64_t{256} << 20;
-  /// what a crash may lose of it; nothing: what its store promises. With `none` it is empty after
-  /// each start, and may do without versions; in a store without a data folder all are so
+  /// what a crash may lose of it; empty: the store's default. With `none` the map is empty after
+  /// each start, and may do without versions; a store without a data folder only has such maps
   std::optional<Durability> durability{};
+  /// Name of the map's group, 1 to 255 bytes; empty: that of StoreOptions::shared_clock, or no
+  /// group. Maps and hash maps of one group share a clock, so a transaction may name several of
+  /// them (Store::transact), and all their writers draw versions from one sequence. At most 64
+  /// named groups in a store. Not for maps without versions, nor over several nodes
+  std::string group{};
 };
 
-/// How far the log of a durable store is, in numbers of records, which it counts in the order in
-/// which it takes them. Those of one run of the store alone compare: after a crash numbers of
-/// records that were lost are those of others.
+/// Progress of the log of a durable store, as numbers of records in log order. Compare numbers of
+/// one run of the store only: after a crash, the numbers of lost records are reused.
 struct DurableState {
   std::uint64_t recorded = 0;  ///< the newest record
-  std::uint64_t durable = 0;   ///< all up to this one are on the disk
-  /// Of which run of the store these are, another number after each start; 0: an older node, which
-  /// does not say.
+  std::uint64_t durable = 0;   ///< all records up to this one are on the disk
+  /// The run of the store, another number after each start; 0: an older node, which does not report
+  /// it.
   std::uint64_t run = 0;
 };
 
-/// Numbers about one map, taken without stopping it (each is right, but not all at one instant).
+/// Statistics of one map, taken without stopping it. Each is right, but they are not one consistent
+/// snapshot.
 struct MapStats {
   std::uint64_t items = 0;  ///< live items
   std::uint64_t leaves = 0;
   std::uint64_t interior_nodes = 0;
-  std::uint32_t height = 0;         ///< levels, a lone leaf being 1
+  std::uint32_t height = 0;         ///< levels; 1: a single leaf
   std::uint64_t node_bytes = 0;     ///< memory of nodes in the tree
   std::uint64_t value_bytes = 0;    ///< memory of out-of-line values
-  std::uint64_t retired_bytes = 0;  ///< memory unlinked and not yet free
+  std::uint64_t retired_bytes = 0;  ///< memory unlinked but not yet free
   std::uint64_t log_merges = 0;
   std::uint64_t splits = 0;           ///< leaf splits
-  std::uint64_t redistributions = 0;  ///< splits avoided by giving items to a sibling
+  std::uint64_t redistributions = 0;  ///< splits avoided by moving items to a sibling
   std::uint64_t merges = 0;           ///< node merges
   Version read_version = 0;
   Version write_version = 0;
   std::uint64_t snapshots = 0;
 };
 
-/// How a client reads the maps and hash maps of a node, and tables that it reads whole
-/// (Table::read_rows).
+/// How a client reads the maps and hash maps of a node, and whole tables (Table::read_rows).
 enum class Access : std::uint8_t {
-  rpc = 0,        ///< it asks the node, which answers
-  one_sided = 1,  ///< it walks the maps itself, by READs of the node's memory
-  /// The same, by READs that carry the key: switches on the way that know the map's tree send them
-  /// to the leaf (espalier switch), and where none does the node finds it.
+  rpc = 0,        ///< requests to the node
+  one_sided = 1,  ///< the client walks the maps itself, by READs of the node's memory
+  /// One-sided, by READs that carry the key: switches on the path that know the map's tree redirect
+  /// them to the leaf (espalier switch); otherwise the node finds it.
   in_network = 2,
-  /// It asks, and each get of a map is one datagram of UDP, with its answer in another, which no
-  /// connection orders; what is lost, or too long for that, is asked again as by rpc.
+  /// RPC, with each get of a map in one unordered UDP datagram, and its answer in another. A get
+  /// that is lost, or too long for a datagram, is repeated as by rpc.
   datagram = 3,
 };
 
-/// What a store of maps is made of.
+/// Options of a store.
 struct StoreOptions {
-  /// limit on memory in use; 0: three quarters of the machine's
+  /// limit on memory in use; 0: three quarters of the machine's memory
   std::uint64_t memory_bytes_max = 0;
   /// threads (of any process) that may use the store at a time
   std::uint32_t participants_max = 256;
-  /// explicit ones where there are some, else transparent ones
+  /// use explicit huge pages if available, else transparent ones
   bool huge_pages = true;
-  /// connect: how gets, floors and scans outside snapshots are done. A node offers
-  /// its memory where it was started with node.one_sided, by shm: and roce addresses, and those
-  /// that carry a key by roce addresses only; who may read one map so may read the whole store.
-  /// Datagrams it takes where it was started with node.datagrams, whatever address is connected to.
+  /// connect: how gets, floors and scans outside snapshots are done. A node offers its memory if
+  /// started with node.one_sided: over shm: and roce addresses; READs that carry a key over roce
+  /// addresses only. A client that may read one map so may read the whole store. A node started
+  /// with node.datagrams accepts datagrams, whatever address is connected to.
   Access access = Access::rpc;
-  /// connect, with one_sided or in_network: what each thread and each pipeline may remember of
-  /// nodes of the maps that it reads, so that a get asks for its leaf alone; taken as it is used.
-  /// 0: nothing is remembered, and a get walks down from the root
+  /// connect, with one_sided or in_network: size of the cache of nodes of each thread and of each
+  /// pipeline, allocated as it is used. With it a get READs only its leaf. 0: no cache; a get walks
+  /// down from the root
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
-  /// connect: as whom, which both sides prove; a node that does not know it is not talked to. None:
-  /// as ESPALIER_SECRET_FILE says
+  /// connect: the client's identity. Authentication is mutual: the client refuses a node that does
+  /// not know the secret. Empty: as ESPALIER_SECRET_FILE says
   ClientSecret secret{};
-  /// connect, by unix:PATH, shm:PATH or roce+memif:PATH: the number of the user as whom the node
-  /// runs. A node of this process's user or of root is always taken for the one that is meant, and
-  /// so is one at a path that only root, this user and the node's can change; any other is refused,
-  /// not_permitted (detail 7). None: as ESPALIER_NODE_USER says, a name or number
+  /// connect, by unix:PATH, shm:PATH or roce+memif:PATH: user id of the node's process. A node of
+  /// this process's user or of root is always accepted, and so is one at a path that only root,
+  /// this user and the node's user can change; any other is refused with not_permitted (detail 7).
+  /// Empty: as ESPALIER_NODE_USER says, a name or number
   std::optional<std::uint32_t> node_user{};
-  /// open: whether ordered maps and hash maps that keep versions share one clock: then one
-  /// transaction may write several of them (Store::transact). Their versions are numbers of one
-  /// sequence, which all their writers take from. A node has node.shared_clock
+  /// open: whether ordered maps and hash maps that keep versions and name no group
+  /// (MapOptions::group) form one group, so that one transaction may write several of them
+  /// (Store::transact). All their writers then draw versions from one sequence. For a node:
+  /// node.shared_clock
   bool shared_clock = false;
-  /// open: what Expr::matches takes, regular_expressions() of espalier/regex.hpp. None: queries
-  /// with it are refused, unsupported; nodes have their own
+  /// open: the engine for Expr::matches, regular_expressions() of espalier/regex.hpp. Empty:
+  /// queries with it are refused with unsupported. Nodes have their own
   std::shared_ptr<table::RegexCompiler> regexes{};
 };
 
@@ -140,7 +146,7 @@ enum class Op : std::uint8_t {
   scan_floor = 9,    ///< honeycomb's SCAN(Kl, Ku): from the floor of key up to and including high
 };
 
-/// One operation for a Pipeline. The bytes that it points to must live until its completion.
+/// One operation for a Pipeline. The memory it points to must live until its completion.
 ///
 /// Ranges: `scan` takes [key, high), ascending. `scan_reverse` takes the same set [key, high) and
 /// delivers it descending. An empty `key` is below all keys, an empty `high` is above all keys.
@@ -148,18 +154,18 @@ enum class Op : std::uint8_t {
 struct Request {
   Op op = Op::invalid;
   std::uint32_t limit = 0;  ///< scans: at most so many items; 0: no limit
-  std::uint64_t tag = 0;    ///< handed back in the completion, not looked at
+  std::uint64_t tag = 0;    ///< returned in the completion
   std::string_view key{};
   std::string_view high{};   ///< scans
   std::string_view value{};  ///< put, insert, update
 };
 
-/// The answer to one Request. `key` and `value` are valid only during Handler::done.
+/// The completion of one Request. `key` and `value` are valid only during Handler::done.
 struct Completion {
   std::uint64_t tag = 0;
   Op op = Op::invalid;
   bool ok = false;       ///< false: see `error`
-  bool found = false;    ///< get, floor: there is one; writes: Written::existed
+  bool found = false;    ///< get, floor: an item was found; writes: Written::existed
   bool applied = false;  ///< writes: Written::applied
   Error error{};
   Version version = 0;       ///< reads: version of the item; writes: the write version
@@ -169,8 +175,8 @@ struct Completion {
   std::string_view value{};  ///< get, floor: the value found
 };
 
-/// Receives answers. Calls come on the thread that runs the Pipeline; they must not use that
-/// Pipeline and should be short, for all walks in flight wait meanwhile. They must not throw: that
+/// Receives completions, on the thread that runs the Pipeline. Calls must not use that Pipeline,
+/// and should be short, because all walks in flight wait meanwhile. Must not throw: an exception
 /// ends the process.
 class Handler {
  public:

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Single values of tables: what rows are written from, what queries compare with, and what answers
-// hold.
+// Single values of tables: in rows to append, in constants of queries, and in answers.
 //
 //   true, 7, 2.5                   bools, integers, doubles
 //   9.95_dec, *Decimal::parse(s)   exact numbers
@@ -35,13 +34,13 @@ struct Decimal {
   Int128 unscaled = 0;
   std::uint8_t scale = 0;
 
-  /// Reads digits, perhaps with a sign and a point: "-12.50". Nullopt: it is no such text, or has
-  /// more than kDigitsMax digits.
+  /// Parses digits with an optional sign and point: "-12.50". Nullopt: not such a text, or more
+  /// than kDigitsMax digits.
   static constexpr std::optional<Decimal> parse(std::string_view text);
   [[nodiscard]] std::string to_text() const;
-  /// The nearest double, but for a rounding of the division.
+  /// The nearest double, up to one rounding of the division.
   [[nodiscard]] double to_double() const;
-  /// The number, if it is whole and has 64 bits.
+  /// The number, if it is whole and fits 64 bits.
   [[nodiscard]] std::optional<std::int64_t> to_int64() const;
 
   friend bool operator==(const Decimal& a, const Decimal& b) { return (a <=> b) == 0; }
@@ -71,11 +70,11 @@ constexpr std::optional<Decimal> Decimal::parse(std::string_view text) {
 }
 
 namespace literals {
-/// 9.95_dec. What is no decimal is refused by the compiler.
+/// 9.95_dec. The compiler rejects an invalid decimal.
 consteval Decimal operator""_dec(const char* digits) { return Decimal::parse(digits).value(); }
 }  // namespace literals
 
-/// What a value is.
+/// The kind of a value.
 enum class ValueKind : std::uint8_t {
   null = 0,
   boolean = 1,
@@ -87,8 +86,8 @@ enum class ValueKind : std::uint8_t {
   text = 7,       ///< std::string_view
 };
 
-/// C++ types whose values a table's may be made of. Characters are none: they are neither text nor
-/// numbers for sure.
+/// C++ types from which a value can be made. Character types are excluded: they are ambiguous
+/// between text and numbers.
 template <class T>
 concept TextLike = std::convertible_to<const T&, std::string_view>;
 template <class T>
@@ -100,7 +99,7 @@ template <class T>
 concept Scalar = std::same_as<T, bool> || WholeNumber<T> || std::floating_point<T> ||
     std::same_as<T, Decimal> || std::same_as<T, Date> || std::same_as<T, Timestamp> || TextLike<T>;
 
-/// One value, or null. It does not own its text: it is there as long as what it was made of.
+/// One value, or null. It does not own its text: it is valid as long as what it was made from.
 class Value {
  public:
   Value() = default;  ///< null
@@ -117,8 +116,8 @@ class Value {
     return static_cast<ValueKind>(value_.index());
   }
   [[nodiscard]] bool is_null() const { return kind() == ValueKind::null; }
-  /// The value, if it has this very type: bool, std::int64_t, Decimal, double, Date, Timestamp or
-  /// std::string_view. Null: it has another, or is null.
+  /// The value, if it has exactly this type: bool, std::int64_t, Decimal, double, Date, Timestamp
+  /// or std::string_view; else nullptr.
   template <class T>
   [[nodiscard]] const T* get_if() const {
     return std::get_if<T>(&value_);
@@ -134,7 +133,7 @@ class Value {
   template <class T>
   static Held held(const T& value) {
     if constexpr (WholeNumber<T>) {
-      // Beyond 64 bits with a sign: no column of integers has it, but it is told as it is.
+      // Beyond 64 signed bits: no integer column holds it, but the value is kept exactly.
       if (!std::in_range<std::int64_t>(value)) return Decimal{static_cast<Int128>(value), 0};
       return static_cast<std::int64_t>(value);
     } else if constexpr (std::floating_point<T>) {

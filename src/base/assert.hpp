@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Assertions: what a programmer promised. What the world may do is an Error instead, and bytes from
-// elsewhere are never asserted.
+// Assertions: what the programmer guarantees. What the environment may do is an Error instead, and
+// untrusted bytes are never asserted.
 //
 //   ESPALIER_ASSERT(used <= limit);        // cheap: stays on in every build
-//   ESPALIER_DEBUG_ASSERT(is_sorted(...)); // dearer than the work it guards: debug builds only
+//   ESPALIER_DEBUG_ASSERT(is_sorted(...)); // costs more than the work it guards: debug builds only
 //
 // A failure prints the condition and where it stands to standard error, and aborts. Conditions must
 // have no side effects: a debug assertion that is off compiles its condition but does not run it.

@@ -34,7 +34,8 @@ template <class T>
   return std::atomic_ref<T>(*reinterpret_cast<T*>(at));
 }
 
-/// Copies words to where others may be looking meanwhile. `to` is aligned to 8, and so is `bytes`.
+/// Copies words to memory that other threads may be reading. `to` is aligned to 8, and so is
+/// `bytes`.
 inline void copy_shared(std::byte* to, const std::byte* from, std::size_t bytes) {
   for (std::size_t i = 0; i < bytes; i += sizeof(std::uint64_t)) {
     std::uint64_t word;
@@ -43,7 +44,7 @@ inline void copy_shared(std::byte* to, const std::byte* from, std::size_t bytes)
   }
 }
 
-/// Reads bytes that nobody writes at the moment, of any alignment.
+/// Reads bytes that no thread writes concurrently, of any alignment.
 template <class T>
 [[nodiscard]] inline T load_plain(const std::byte* at) {
   static_assert(std::is_trivially_copyable_v<T>);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A window on a byte source that moves forward: it shows the bytes that were read and not yet given
-// up, in one piece, and holds no more than the record at hand and one read ahead need.
+// A sliding window over a byte source: the bytes that were read and not yet consumed, contiguous.
+// Memory is bounded by the record at hand and one read ahead.
 //
-//     given up |<------- view() ------->| not yet read
+//     consumed |<------- view() ------->| not yet read
 //
-// Invariant: growing at least doubles the view (unless the source ends), so that whoever looks at
-// the whole view again after each grow() still does linear work in all.
+// Invariant: growing at least doubles the view (unless the source ends), so that a caller that
+// scans the whole view again after each grow() still does linear work in all.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +27,14 @@ class ByteWindow {
   /// Whether the source has nothing beyond the view. Known only after a grow() that met the end.
   [[nodiscard]] bool at_end() const { return at_end_; }
 
-  /// Reads on until the view has doubled, or is not empty if it was, or the source ends.
+  /// Reads until the view has doubled, or is not empty if it was, or the source ends.
   /// Errors: as ByteSource::read; the view is then what could be read.
   Result<void> grow();
 
-  /// Gives up the first `count` bytes of the view.
+  /// Consumes the first `count` bytes of the view.
   void consume(std::size_t count);
 
-  /// Bytes given up so far.
+  /// Bytes consumed so far.
   [[nodiscard]] std::uint64_t consumed_bytes() const { return consumed_bytes_; }
 
  private:

@@ -4,7 +4,7 @@
 // Keys are byte strings in memcmp order. Read as big-endian numbers, their first bytes compare in
 // the same order; hence `load_be64_prefix`: one comparison of integers nearly always decides.
 //
-// These are for memory that nobody else writes meanwhile; base/atomic_bytes.hpp is for the other.
+// These are for memory that no other thread writes; base/atomic_bytes.hpp is for shared memory.
 // Thread: safe, no state.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue whose elements carry its links, so that to put one in asks the heap for nothing.
+// An intrusive queue: its elements carry the links, so that pushing allocates nothing.
 //
 // Thread: one at a time.
 #pragma once
@@ -25,13 +25,13 @@ class Chain {
   }
   /// Requires: not empty.
   T* pop() { return std::exchange(first_, first_->*kNext); }
-  /// Takes all out, and gives each to `place`, the first first, which may push it here again.
+  /// Empties the chain, and passes each element in order to `place`, which may push it here again.
   template <class Place>
   void sort_out(const Place& place) {
     T* element = std::exchange(first_, nullptr);
     while (element != nullptr) place(std::exchange(element, element->*kNext));
   }
-  /// Calls `look` with each, the first first, until it returns false.
+  /// Calls `look` with each element in order, until it returns false.
   template <class Look>
   void for_each(const Look& look) const {
     for (const T* element = first_; element != nullptr; element = element->*kNext) {

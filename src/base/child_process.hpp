@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a process that this one has started.
+// The exit of a child process.
 #pragma once
 
 #include <sys/types.h>
@@ -9,8 +9,8 @@
 
 namespace espalier::base {
 
-/// Waits until a child ends, and lets the system forget it. Returns its exit code, or minus the
-/// signal that ended it. Requires: nobody has waited for it yet.
+/// Waits until a child exits, and reaps it. Returns its exit code, or minus the signal that ended
+/// it. Requires: it has not been reaped yet.
 inline int wait_for_child(pid_t process) {
   int status = 0;
   while (::waitpid(process, &status, 0) < 0 && errno == EINTR) {

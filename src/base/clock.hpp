@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two clocks of the system, in nanoseconds. Both only go forward; neither tells the date.
+// The two clocks of the system, in nanoseconds. Both are monotonic; neither is the date.
 //
-// `monotonic_ns` measures how long something took. `boot_ns` also counts while the machine sleeps,
-// which is what a lease needs: whoever slept must find that the lease has run out meanwhile.
+// `monotonic_ns` measures durations. `boot_ns` also counts while the machine is suspended, as a
+// lease needs: after a suspend its reader must find that the lease has expired.
 // The counter of the CPU is not used: it may differ between sockets and stop in virtual machines,
 // and the kernel's clocks cost about the same. Thread: safe.
 #pragma once
@@ -35,7 +35,7 @@ namespace detail {
 /// machine. Cost: as monotonic_ns.
 [[nodiscard]] inline std::uint64_t boot_ns() noexcept { return detail::clock_ns(CLOCK_BOOTTIME); }
 
-/// Measures from its making, or from the last restart.
+/// Measures from its construction, or from the last restart.
 class Stopwatch {
  public:
   Stopwatch() noexcept : start_ns_(monotonic_ns()) {}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The monotonic clock as of the last tick of the kernel, for what asks often and needs no more than
-// some milliseconds. Thread: safe.
+// The monotonic clock as of the last tick of the kernel, for frequent reads that need no more than
+// some milliseconds of resolution. Thread: safe.
 #pragma once
 
 #include <time.h>

@@ -65,9 +65,8 @@ struct PingPong {
   double max_ns = 0;
 };
 
-/// Measures how long a cache line takes there and back between two cores: `rounds` times the mean
-/// of `round_trips`. It tells SMT siblings, cores of one complex and cores of two apart. On virtual
-/// machines it changes without notice and moves results of two threads several times over, so
+/// Measures the round-trip latency of a cache line between two cores: `rounds` times the mean of
+/// `round_trips`. It distinguishes SMT siblings, cores of one complex and cores of two. On virtual
 /// benchmarks print it before and after.
 /// Cost: about 10 to 100 ms with the defaults. Errors: invalid_argument (one core twice, or nothing
 /// to do), system (a core is not ours to use).
@@ -75,7 +74,7 @@ struct PingPong {
                                                  unsigned rounds = 20,
                                                  unsigned round_trips = 5000);
 
-/// Tells the CPU that the thread only waits, to spare its SMT sibling and memory.
+/// Hints to the CPU that this is a spin loop, to spare its SMT sibling and memory.
 inline void spin_pause() noexcept { __builtin_ia32_pause(); }
 
 }  // namespace espalier::base

@@ -2,13 +2,13 @@
 // CRC-32 with the polynomial 0x04C11DB7, least significant bit first: Ethernet's, and the ICRC of
 // InfiniBand.
 //
-// It goes in pieces: a state comes in and goes out. A checksum of one piece begins with
-// kCrc32Start and ends with crc32_end(). The state is linear: states of two texts of one length,
-// begun with 0, xor as the texts do, which is why a switch can mend a checksum without reading the
+// It is incremental: a state goes in and comes out. The checksum of a text begins with kCrc32Start
+// and ends with crc32_end(). The state is linear: the states of two texts of one length, begun with
+// 0, xor as the texts do, which is why a switch can update a checksum without reading the whole
 // packet (fabric/roce/icrc.hpp).
 //
-// Two forms: tables, 16 bytes a step, and products without carry, which a processor may have. The
-// first is the oracle of the second, and is itself held against single bits by the tests.
+// Two forms: tables, 16 bytes a step, and carry-less multiplication (PCLMULQDQ). The first is the
+// oracle of the second, and the tests compare it with a bitwise computation.
 //
 // Thread: pure functions.
 #pragma once
@@ -51,7 +51,7 @@ inline constexpr std::array<Crc32Table, 16> kCrc32Tables = [] {
   return tables;
 }();
 
-/// Takes in more bytes, in whichever form is the fastest.
+/// Extends a state by more bytes, in the fastest form of this machine.
 /// Cost: some nanoseconds for headers; of long pieces, 10 bytes or more in a nanosecond if folded,
 /// else 3.
 [[nodiscard]] std::uint32_t crc32_extend(std::uint32_t state, std::span<const std::byte> bytes);

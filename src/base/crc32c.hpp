@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// CRC-32C, the polynomial 0x1EDC6F41 of Castagnoli, least significant bit first: what storage uses,
-// for it finds more of the errors in blocks of some KiB than Ethernet's does (base/crc32.hpp), and
+// CRC-32C, the polynomial 0x1EDC6F41 of Castagnoli, least significant bit first. Storage uses it:
+// it detects more errors in blocks of some KiB than Ethernet's does (base/crc32.hpp), and
 // processors have an instruction for it.
 //
-// It goes in pieces, as that one does: begin with kCrc32cStart, end with crc32c_end().
+// It is incremental, as that one is: begin with kCrc32cStart, end with crc32c_end().
 //
 // Thread: pure functions.
 #pragma once
@@ -17,7 +17,7 @@ namespace espalier::base {
 inline constexpr std::uint32_t kCrc32cStart = 0xFFFF'FFFF;
 inline constexpr std::uint32_t kCrc32cPolynomial = 0x82F6'3B78;  // its bits the other way round
 
-/// Takes in more bytes, in whichever form is the fastest.
+/// Extends a state by more bytes, in the fastest form of this machine.
 /// Cost: 2 to 3 bytes a cycle by the instruction, else one in some cycles.
 [[nodiscard]] std::uint32_t crc32c_extend(std::uint32_t state, std::span<const std::byte> bytes);
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A value that threads use while another one may take its place. Who uses it keeps it until it has
-// done so; one that is nobody's any more goes at once.
+// A value that threads read while another thread may replace it (read-copy-update by reference
+// counts). A reader's value stays alive until it has finished with it; a replaced value that no
+// reader holds is destroyed immediately.
 //
 //   base::Current<Target> target(first);
 //   { const auto now = target.use(); ask(*now); }
 //   target.replace(second);
 //
-// A slot is never given back while this lives, and of as many as were in use at a time: so a thread
-// may count itself in one that it has just read, and look then whether that is the current one.
+// Cost: slots are never freed while this lives, and there are as many as values were in use at a
+// time. So a thread may count itself in a slot that it has just loaded, and then check whether that
+// is still the current one.
 //
 // Thread: any.
 #pragma once
@@ -26,7 +28,7 @@ template <class T>
 class Current {
   struct Slot {
     std::atomic<std::uint64_t> users{0};
-    std::optional<T> value;  // changes where it is not the current one and nobody uses it
+    std::optional<T> value;  // changes only while it is neither current nor in use
   };
 
  public:
@@ -37,7 +39,7 @@ class Current {
   Current(const Current&) = delete;
   Current& operator=(const Current&) = delete;
 
-  /// The value that was current at one moment; it stays as long as this.
+  /// Holds the value that was current at one moment; it lives as long as this.
   class Use {
    public:
     Use(Use&& other) noexcept : of_(other.of_), slot_(std::exchange(other.slot_, nullptr)) {}
@@ -59,17 +61,17 @@ class Current {
   [[nodiscard]] Use use() {
     for (;;) {
       Slot* const slot = now_.load();
-      slot->users.fetch_add(1);  // before it is looked at again: replace() does it the other way
+      slot->users.fetch_add(1);  // before it is checked again: replace() does the reverse
       if (now_.load() == slot) return Use(*this, slot);
       leave(*slot);
     }
   }
 
-  /// Has another value be the current one, if `is_due(current)`; returns whether it was. Throws
+  /// Replaces the current value if `is_due(current)`; returns whether it did. Throws
   /// std::bad_alloc, and then nothing has changed.
   template <class IsDue>
   bool replace(T value, const IsDue& is_due) {
-    std::vector<T> left;  // they go behind the lock
+    std::vector<T> left;  // destroyed after the lock is released
     const std::scoped_lock lock(mutex_);
     left.reserve(slots_.size());
     if (!is_due(std::as_const(*now_.load()->value))) return false;

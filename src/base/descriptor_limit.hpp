@@ -5,8 +5,8 @@
 
 namespace espalier::base {
 
-/// Lets this process have as many files open as the system lets it ask for, and returns how many
-/// that are; where it refuses, the limit stays as it was. Cost: two system calls.
+/// Raises this process's limit of open files to the hard limit, and returns the limit; if the
+/// system refuses, it is unchanged. Cost: two system calls.
 std::uint64_t raise_descriptor_limit();
 
 }  // namespace espalier::base

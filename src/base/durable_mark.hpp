@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Up to which record all is durable, and who has something to release when that rises
-// (docs/design/durability.md).
+// The sequence up to which all records are durable, and the objects and threads that wait for it to
+// rise (docs/design/durability.md).
 //
-// What a reader must not see yet is marked as done first, by its writer, which then puts its object
-// in the list (wait_for_rise) and looks at the mark. The thread that raises the mark does so first,
-// and then looks at the objects in the list. All of that is sequentially consistent, so one of both
-// sees the other.
+// A writer hides from readers what is not durable. It first marks its work as done, then puts its
+// object in the list (wait_for_rise), and then loads the mark. The thread that raises the mark
+// stores it first, and then visits the objects in the list. All of that is sequentially consistent,
+// so at least one of the two sees the other.
 //
-// A thread that sleeps until the mark has risen says so before it looks at the mark for the last
-// time (wake_when_risen). It is woken once objects have released what is durable.
+// A thread that sleeps until the mark has risen registers (wake_when_risen) before it loads the
+// mark for the last time. It is woken once objects have released what is durable.
 //
 // Thread: any.
 #pragma once
@@ -25,10 +25,10 @@ namespace espalier::base {
 
 class DurableMark {
  public:
-  /// A mark above every sequence: nobody waits for anything.
+  /// A mark above every sequence: nothing waits.
   static constexpr std::uint64_t kAll = ~std::uint64_t{0};
 
-  /// An object that keeps back what is not durable.
+  /// An object that holds back what is not durable.
   class Waiter {
    public:
     Waiter(const Waiter&) = delete;
@@ -36,12 +36,12 @@ class DurableMark {
 
    protected:
     Waiter() = default;
-    virtual ~Waiter() = default;  // it is in no list any more: leave()
+    virtual ~Waiter() = default;  // requires that it is in no list: leave()
 
    private:
     friend class DurableMark;
-    /// Releases what is durable. Returns whether something is left that waits. Is called with the
-    /// list's lock held: it must not wait, and call nothing of the mark but durable().
+    /// Releases what is durable. Returns whether something still waits. Is called with the list's
+    /// lock held: it must not block, and call nothing of the mark but durable().
     virtual bool release_durable() noexcept = 0;
 
     std::atomic<bool> listed_ = false;
@@ -56,11 +56,11 @@ class DurableMark {
 
    protected:
     Sleeper() = default;
-    virtual ~Sleeper() = default;  // it is in no list any more: leave()
+    virtual ~Sleeper() = default;  // requires that it is in no list: leave()
 
    private:
     friend class DurableMark;
-    /// Wakes it. Is called with a lock held: it must not wait, and call nothing of the mark.
+    /// Wakes it. Is called with a lock held: it must not block, and call nothing of the mark.
     virtual void wake() noexcept = 0;
 
     std::atomic<bool> listed_ = false;
@@ -74,21 +74,21 @@ class DurableMark {
   /// The highest sequence that is durable with all before it.
   [[nodiscard]] std::uint64_t durable() const { return durable_.load(); }
   [[nodiscard]] const std::atomic<std::uint64_t>& word() const { return durable_; }
-  /// The same, once objects have released what was durable up to there.
+  /// The same, after objects have released what was durable up to there.
   [[nodiscard]] std::uint64_t released() const { return released_.load(); }
-  /// Whether it never rises again: what waits is in vain.
+  /// Whether the log has failed: the mark never rises again, and waiting is in vain.
   [[nodiscard]] bool failed() const { return failed_.load(); }
   /// Whether anything may have to wait.
   [[nodiscard]] bool is_of_records() const { return durable() != kAll; }
 
-  /// Has `waiter` asked when the mark rises, until it has nothing left. Cost: one load where it is
-  /// in the list already, else a lock.
+  /// Calls `waiter` whenever the mark rises, until it has nothing left. Cost: one load if it is in
+  /// the list already, else a lock.
   void wait_for_rise(Waiter& waiter) noexcept {
     if (waiter.listed_.load()) return;
     const std::lock_guard lock(mutex_);
     if (!waiter.listed_.exchange(true)) waiters_.push(&waiter);
   }
-  /// It is asked no more. Requires: it waits for nothing again. Cost: the list.
+  /// Removes it from the list. Requires: it does not wait again. Cost: the list.
   void leave(Waiter& waiter) noexcept {
     const std::lock_guard lock(mutex_);
     waiter.listed_.store(false);
@@ -97,23 +97,24 @@ class DurableMark {
     });
   }
 
-  /// Waits until released() is so much, or it never rises again, or for so long. Returns whether it
-  /// is. Requires: the caller holds nothing that those who raise it, or readers, wait for.
+  /// Waits until released() has reached `sequence`, the mark has failed, or the timeout. Returns
+  /// whether it has. Requires: the caller holds nothing that readers, or the thread that raises the
+  /// mark, wait for.
   bool await(std::uint64_t sequence, std::chrono::nanoseconds at_most) {
     if (released() >= sequence) return true;
     std::unique_lock lock(await_mutex_);
     risen_.wait_for(lock, at_most, [&] { return released() >= sequence || failed(); });
     return released() >= sequence;
   }
-  /// Has `sleeper` woken once, when released() has risen or nothing will be durable any more. What
-  /// has risen before it does not notice: it looks at the mark afterwards. Cost: a lock, or one
-  /// load where it is in the list already.
+  /// Wakes `sleeper` once, when released() has risen or the mark has failed. A rise before this
+  /// call wakes nothing: load the mark afterwards. Cost: a lock, or one load if it is in the list
+  /// already.
   void wake_when_risen(Sleeper& sleeper) noexcept {
     if (sleeper.listed_.load()) return;
     const std::lock_guard lock(sleepers_mutex_);
     if (!sleeper.listed_.exchange(true)) sleepers_.push(&sleeper);
   }
-  /// It is woken no more. Requires: it does not ask for that again. Cost: the list.
+  /// Removes it from the list. Requires: it does not register again. Cost: the list.
   void leave(Sleeper& sleeper) noexcept {
     const std::lock_guard lock(sleepers_mutex_);
     sleeper.listed_.store(false);
@@ -122,13 +123,13 @@ class DurableMark {
     });
   }
 
-  /// All up to here is durable. Requires: not below the mark; one thread at a time.
+  /// Raises the mark. Requires: not below the mark; one thread at a time.
   void rise(std::uint64_t durable) noexcept {
     durable_.store(durable);
     {
       const std::lock_guard lock(mutex_);
       waiters_.sort_out([this](Waiter* each) {
-        // First: who marks something as done later puts it in the list again, or finds it there.
+        // First: a writer that marks work as done later lists its object again, or finds it listed.
         each->listed_.store(false);
         if (each->release_durable() && !each->listed_.exchange(true)) waiters_.push(each);
       });
@@ -137,7 +138,7 @@ class DurableMark {
     wake_awaiting();
     wake_all();
   }
-  /// It never rises again.
+  /// Marks it as failed: it never rises again.
   void fail() noexcept {
     failed_.store(true);
     wake_awaiting();
@@ -145,7 +146,7 @@ class DurableMark {
   }
 
  private:
-  // One that has looked at the words with the lock held sleeps by now.
+  // A thread that has checked the mark under the lock sleeps by now.
   void wake_awaiting() noexcept {
     {
       const std::lock_guard lock(await_mutex_);

@@ -69,7 +69,7 @@ EpochTable EpochTable::create(std::byte* memory, std::uint32_t participants) {
   header.participants = participants;
   header.flags = table.asymmetric() ? kEpochAsymmetric : 0;
   header.global_epoch = kEpochFirst;
-  // Last: whoever sees the magic sees the rest.
+  // Last: a participant that sees the magic sees the rest.
   std::atomic_ref(header.magic).store(kEpochMagic, std::memory_order_release);
   return table;
 }
@@ -150,8 +150,8 @@ std::uint32_t EpochTable::sweep_dead() {
       known_ended = has_ended(process);
     }
     if (!known_ended) continue;
-    // Become the owner first: of two sweepers one wins, and nobody can join in between. A sweeper
-    // that dies here is swept in its turn.
+    // Become the owner first: of two sweepers one wins, and no thread can join in between. A
+    // sweeper that dies here is swept in its turn.
     if (!owner.compare_exchange_strong(process.bits, self->bits, std::memory_order_acq_rel)) {
       continue;
     }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epochs: when may memory that was unlinked be reused, although readers take no locks?
+// Epoch-based reclamation: when may memory that was unlinked be reused, although readers take no
+// locks?
 //
 // A participant (a thread of any process that maps the table) exposes, while it reads, the epoch at
 // which it began. A reclaimer stamps what it unlinked and frees it when every exposed epoch is
@@ -9,7 +10,7 @@
 //     reader                              reclaimer
 //     e = global             (acquire)    unlink x
 //     slot = e               (release)    full fence; stamp = global           current()
-//     LIGHT barrier                       ... somebody: global += 1            advance()
+//     LIGHT barrier                       ... any thread: global += 1          advance()
 //     follow links, read                  g = global; HEAVY barrier;           oldest()
 //     slot = 0               (release)    o = min(g, all slots); free x if o > stamp
 //
@@ -38,9 +39,9 @@
 // I2. The exposed epoch never exceeds the epoch at which any walk of the participant began.
 // I3. The global epoch starts at 2 and only grows; 0 means idle, 1 is older than everything.
 //
-// Progress: something is freed only after advance() moved the epoch beyond its stamp and all who
-// read then have gone on; a participant that stays inside holds everything younger (a participant
-// whose process died is swept).
+// Progress: something is freed only after advance() moved the epoch beyond its stamp and all
+// readers of that moment have moved on. A participant that stays inside holds back everything
+// unlinked since (one whose process died is swept).
 //
 // Thread: EpochTable any; EpochSlot one thread at a time.
 #pragma once

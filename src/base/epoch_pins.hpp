@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Epochs that are held beyond the walk that exposed them: what the walk found stays readable, by
-// whatever thread, until its pin goes.
+// Pins hold an epoch beyond the walk that exposed it: what the walk found stays readable, by any
+// thread, until the pin is destroyed.
 //
-// Why a reclaimer that looks at the exposed epochs first, and then at the pins, misses none: a pin
-// is taken while the walk's epoch is still exposed. If the scan of the slots saw that exposed, it
-// held the memory back; if it saw that the walk had ended, the pin was there before that, and the
-// look at the pins, which comes later, finds it.
+// A reclaimer that scans the exposed epochs first, and then the pins, misses none: a pin is taken
+// while the walk's epoch is still exposed. If the scan of the slots saw that epoch, it held the
+// memory back; if it saw that the walk had ended, the pin was taken before, and the later scan of
+// the pins finds it.
 //
 // Thread: any.
 #pragma once
@@ -42,7 +42,7 @@ class EpochPin {
   std::uint64_t epoch_ = 0;
 };
 
-/// The pins outlive none of their owners' memory: EpochPins outlives them.
+/// The pins of one store. It outlives them.
 class EpochPins {
  public:
   static constexpr std::uint64_t kNone = std::numeric_limits<std::uint64_t>::max();
@@ -58,7 +58,7 @@ class EpochPins {
     ++counts_[epoch];
     return EpochPin(*this, epoch);
   }
-  /// What carries a stamp below this no pin holds back; kNone if there is none.
+  /// The oldest pinned epoch: no pin holds back what carries a stamp below it; kNone without pins.
   [[nodiscard]] std::uint64_t oldest() const {
     const std::lock_guard lock(mutex_);
     return counts_.empty() ? kNone : counts_.begin()->first;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading for as long as a scope lasts, however it is left (base/epoch.hpp).
+// A read guard: exposes an epoch for the lifetime of a scope (base/epoch.hpp).
 //
 // Thread: that of the slot.
 #pragma once

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fork() does to objects that stand for more than their own bytes: connections, shared memory,
-// threads. The child has copies of them, and nothing of what they stand for.
+// What fork() does to objects that own more than their own bytes: connections, shared memory,
+// threads. The child has copies of the objects, and nothing of what they own.
 //
 // Each process has a generation, which pthread_atfork raises in a child. A mark keeps that of the
-// process that made it, so a copy of an object can be told from the object. Whatever has a mark is
-// used and destroyed only where it was made: a copy may be locked for ever by a thread that the
-// child does not have, and what it points to may not be mapped. So copies are left as they are;
-// their memory goes with the child.
+// process that made it, which distinguishes a copy of an object from the object. An object with a
+// mark is used and destroyed only in the process that made it: a copy may be locked for ever by a
+// thread that the child does not have, and its pointers may not be mapped. So copies are left as
+// they are; their memory goes with the child.
 //
-// A child that came about without the handlers of pthread_atfork (by _Fork(), or by a system call)
-// cannot be told from its parent.
+// A child made without the handlers of pthread_atfork (by _Fork(), or by a system call) is not
+// distinguished from its parent.
 //
 // Thread: any.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts latencies so that percentiles can be told later, in constant memory and a few nanoseconds.
+// Counts latencies for percentiles, in constant memory and a few nanoseconds per value.
 //
 // Buckets are log-linear: values below 64 have one each; above, every power of two is cut into 64
 // equal parts, so that a percentile is off by at most 1/64 of itself, and never low.

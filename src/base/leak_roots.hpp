@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells LeakSanitizer of mapped memory that holds pointers into the heap. It scans the heap, stacks
-// and globals, but no mapping of our own: without this, what only such a mapping points to counts
-// as leaked. And of what is left on purpose. Without the sanitizer these do nothing.
+// Registers mapped memory that holds pointers into the heap with LeakSanitizer, which scans the
+// heap, stacks and globals but no mappings of our own: what only such a mapping points to would
+// count as leaked. Also exempts deliberate leaks. Without the sanitizer these do nothing.
 #pragma once
 
 #include <cstddef>
@@ -20,8 +20,8 @@
 
 namespace espalier::base {
 
-/// Has what lies at `at` scanned for pointers, until it is unregistered with the same arguments,
-/// which must happen before the memory is unmapped.
+/// Registers the memory at `at` as a root, until it is unregistered with the same arguments, which
+/// must happen before the memory is unmapped.
 inline void register_leak_roots([[maybe_unused]] const void* at,
                                 [[maybe_unused]] std::size_t bytes) {
 #ifdef ESPALIER_LEAK_SANITIZER
@@ -36,7 +36,7 @@ inline void unregister_leak_roots([[maybe_unused]] const void* at,
 #endif
 }
 
-/// Has an object of the heap, and all that it leads to, not counted as leaked.
+/// Exempts an object of the heap, and all that is reachable from it, from leak detection.
 inline void ignore_leak([[maybe_unused]] const void* object) {
 #ifdef ESPALIER_LEAK_SANITIZER
   __lsan_ignore_object(object);

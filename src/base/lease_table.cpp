@@ -7,8 +7,8 @@ namespace espalier::base {
 
 LeaseTable::Granted LeaseTable::grant(std::uint64_t owner, std::uint64_t now_ns) {
   const std::lock_guard lock(mutex_);
-  // Read under the mutex: whoever looks for the oldest epoch either sees this lease, or has read a
-  // global epoch that is no newer than the one here (epoch.hpp, case 2).
+  // Read under the mutex: a thread that computes the oldest epoch either sees this lease, or has
+  // read a global epoch that is no newer than the one here (epoch.hpp, case 2).
   const Holder lease{next_++, owner, epochs_.current(), now_ns};
   leases_.emplace(lease.id, lease);
   return {lease.id, lease.epoch};

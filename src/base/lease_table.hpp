@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Leases: the epochs of readers that cannot be seen by this machine's barriers, and that answer for
-// themselves only now and then (DESIGN §2.2 rule 3).
+// Leases: the epochs of remote readers, which this machine's barriers do not reach, and which
+// report only now and then (DESIGN §2.2 rule 3).
 //
-// A lease holds back reclamation as an exposed epoch does. Its reader renews it from afar, and each
-// time names an epoch which none of its walks is older than: that of the oldest walk in flight, or
-// the one that it was told last, at which its next walk will begin.
+// A lease holds back reclamation as an exposed epoch does. Its reader renews it remotely, and each
+// renewal names an epoch that none of its walks is older than: that of the oldest walk in flight,
+// or the last one it received, at which its next walk will begin.
 //
 //     reader                              this table
 //     grant            ------------->     held = current epoch
@@ -13,12 +13,12 @@
 //     renew(oldest)    ------------->     held = oldest, never backwards
 //                      <-------------     epoch e', for walks that begin from here on
 //
-// Why held <= the epoch of every walk: what a renewal names is at most the epoch told last before
-// it was sent, and walks that begin before its answer comes begin at that epoch.
+// Why held <= the epoch of every walk: a renewal names at most the epoch last received before it
+// was sent, and walks that begin before its answer arrives begin at that epoch.
 //
-// Whoever ends a lease must fence its reader first: revoke the keys by which it reads, and wait for
-// accesses that began. So a READ that succeeded proves that the lease was held, whatever clocks
-// say; they only decide when patience ends.
+// A caller that ends a lease must fence its reader first: revoke the keys by which it reads, and
+// wait for accesses that have begun. So a READ that succeeded proves that the lease was held,
+// whatever the clocks say; the clocks only decide when a lease expires.
 //
 // Thread: any.
 #pragma once
@@ -45,10 +45,10 @@ class LeaseTable {
     LeaseId id = 0;
     std::uint64_t epoch = 0;  // walks begin at it
   };
-  /// What is known of one lease.
+  /// The state of one lease.
   struct Holder {
     LeaseId id = 0;
-    std::uint64_t owner = 0;  // as grant() was told: whose lease it is
+    std::uint64_t owner = 0;  // the argument of grant(): the lease's owner
     std::uint64_t epoch = 0;  // that it holds
     std::uint64_t renewed_ns = 0;
   };
@@ -62,15 +62,16 @@ class LeaseTable {
 
   /// Begins a lease at the current epoch. Cost: a full fence, a mutex.
   Granted grant(std::uint64_t owner, std::uint64_t now_ns);
-  /// Renews a lease; returns the epoch at which walks begin from here on. An `oldest` behind what
-  /// is held changes nothing.
+  /// Renews a lease; returns the epoch at which walks begin from here on. An `oldest` older than
+  /// the held one changes nothing.
   /// Errors: not_found (it has ended: ask for another), invalid_argument (an epoch that is still to
   /// come).
   Result<std::uint64_t> renew(LeaseId id, std::uint64_t oldest, std::uint64_t now_ns);
   /// Ends a lease. Requires: its reader is fenced. An unknown one is none.
   void end(LeaseId id);
 
-  /// What carries a stamp below the returned epoch no lease holds back; all ones if there is none.
+  /// The oldest held epoch: no lease holds back what carries a stamp below it; all ones if there is
+  /// no lease.
   [[nodiscard]] std::uint64_t oldest() const;
   /// The leases that were renewed last before this moment, or hold an epoch below `epoch`.
   [[nodiscard]] std::vector<Holder> overdue(std::uint64_t renewed_before_ns,
@@ -79,11 +80,11 @@ class LeaseTable {
   /// All leases, the oldest epoch first.
   [[nodiscard]] std::vector<Holder> holders() const { return overdue(~std::uint64_t{0}); }
 
-  // Writes that are short of memory ask those who sweep leases.
-  /// Leases hold memory that is wanted now: what they may hold is to be looked at once more. With
-  /// `end_below`, those that hold an epoch below it are to be ended, however little they hold.
+  // Writers that are short of memory ask for a sweep of leases.
+  /// Requests a sweep: leases hold memory that is needed. With `end_below`, leases that hold an
+  /// epoch below it are to be ended, however little they hold.
   void ask_for_sweep(std::uint64_t end_below = 0);
-  /// How often that was asked.
+  /// How often a sweep was requested.
   [[nodiscard]] std::uint64_t sweeps_asked() const {
     return sweeps_asked_.load(std::memory_order_acquire);
   }

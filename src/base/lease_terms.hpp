@@ -6,7 +6,7 @@
 
 namespace espalier::base {
 
-/// In nanoseconds. The host grants leases on its own terms, and tells them with each lease.
+/// In nanoseconds. The host grants leases on its own terms, and sends them with each lease.
 struct LeaseTerms {
   std::uint64_t renew_every_ns = 20'000'000;    ///< by the reader, while it has walks in flight
   std::uint64_t believed_for_ns = 200'000'000;  ///< answers, after a renewal was answered

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A shared library that is loaded when it is wanted, so that a program runs where it is not
-// installed. It stays loaded for ever: what it has made may outlive whoever asked, and it may have
-// left threads and handlers behind.
+// A shared library that is loaded on demand, so that a program runs where it is not installed. It
+// is never unloaded: what it has made may outlive this object, and it may have left threads and
+// handlers behind.
 //
 // Thread: one at a time.
 #pragma once

@@ -12,7 +12,7 @@
 namespace espalier::base {
 namespace {
 
-/// The least limit so far, and the files that may tell a lower one.
+/// The least limit so far, and the files that may hold a lower one.
 class LeastLimit {
  public:
   /// Looks into the folder and all below it that lie on the way along `path`. A container often

@@ -8,10 +8,10 @@
 
 namespace espalier::base {
 
-/// The machine's memory in bytes; 0: the system does not tell.
+/// The machine's memory in bytes; 0: unknown.
 [[nodiscard]] std::uint64_t machine_memory_bytes();
 
-/// Where the system tells of control groups; tests have others.
+/// Where the system describes control groups; tests have others.
 struct CgroupPlaces {
   std::string of_process = "/proc/self/cgroup";
   std::string root = "/sys/fs/cgroup";
@@ -19,7 +19,7 @@ struct CgroupPlaces {
 
 /// The least limit on the memory of this process's control group and those around it: memory.max of
 /// version 2, memory.limit_in_bytes of version 1, as far as they can be read. Nothing: there is
-/// none. Version 1 tells one beyond all memory where there is none.
+/// none. Version 1 without a limit reports one beyond all memory.
 [[nodiscard]] std::optional<std::uint64_t> cgroup_memory_bytes(const CgroupPlaces& places = {});
 
 /// The machine's memory, or the limit of the control group if that is less; 0: neither is known.

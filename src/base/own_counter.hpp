@@ -7,7 +7,7 @@
 
 namespace espalier::base {
 
-/// Requires: nobody else writes the counter meanwhile.
+/// Requires: no other thread writes the counter concurrently.
 template <class T>
 inline void count_own(std::atomic<T>& counter, std::type_identity_t<T> amount = 1) {
   counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);

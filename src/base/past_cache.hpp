@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Stores that go past the processor's caches, to memory that keeps its bytes without power: what
-// was stored there is durable once the fence behind it is over, with no line left to be written
-// back later, in whatever order [RAMBDA §III-D].
+// Non-temporal stores to persistent memory: what was stored is durable once the fence behind it has
+// completed; no line is left to be evicted later, in arbitrary order [RAMBDA §III-D].
 //
 // Thread: any, but for the same bytes.
 #pragma once
@@ -30,8 +29,9 @@ inline void copy_past_cache(std::byte* to, const std::byte* from, std::size_t by
   }
 }
 
-/// The same from any address to any other, where others may be looking: an aligned word of 8 bytes
-/// is seen whole. Bytes at the ends that fill no word are stored, and their lines written back.
+/// The same from any address to any other, where other threads may be reading: an aligned word of 8
+/// bytes is seen whole. Bytes at the ends that fill no word are stored, and their lines written
+/// back.
 void store_past_cache(std::byte* to, const std::byte* from, std::size_t bytes);
 /// Begins to write back all lines of these bytes, which stay in the cache where the processor can
 /// (CLWB). Cost: a line each.

@@ -14,7 +14,7 @@
 namespace espalier::base {
 namespace {
 
-constexpr std::uint32_t kNoUser = ~std::uint32_t{0};  // of a socket that nobody has connected
+constexpr std::uint32_t kNoUser = ~std::uint32_t{0};  // of a socket without a peer
 constexpr std::uint32_t kUnmappedUser = 65534;        // where the system does not say otherwise
 
 std::string text_of(const char* path) {
@@ -40,7 +40,7 @@ bool maps_all_users(std::string_view uid_map) {
   std::uint64_t outside = 0;
   std::uint64_t count = 0;
   while (lines >> inside >> outside >> count) mapped += count;
-  return mapped >= kNoUser;  // extents do not overlap, and this one is nobody's
+  return mapped >= kNoUser;  // extents do not overlap, and this number is no user's
 }
 
 KnownUsers known_users() {

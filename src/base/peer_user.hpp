@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which user's process is at the other end of a UNIX socket, by the word of the system.
+// The user of the process at the other end of a UNIX socket, by the word of the system.
 //
 // Thread: any; no state.
 #pragma once
@@ -16,11 +16,11 @@ struct PeerUser {
   std::int32_t process = 0;
   std::uint32_t user = 0;
 };
-/// As the system says it (SO_PEERCRED): of a socket that connected, who listened; of one that was
-/// accepted, who connected. Errors: not_permitted (detail 0), where it does not say.
+/// As the system reports it (SO_PEERCRED): of a socket that connected, the listener's user; of one
+/// that was accepted, the connecting process's. Errors: not_permitted (detail 0), if it does not.
 [[nodiscard]] Result<PeerUser> peer_user(int socket);
 
-/// The users that a process must know to tell who is who.
+/// The users that a process must know to classify others.
 struct KnownUsers {
   std::uint32_t own = 0;
   /// What the system calls each user that this process's user namespace does not map; nothing: it

@@ -71,6 +71,10 @@ constexpr std::array kWords = {
         Places::process_region_keys, "process_region_keys",
         "All {} keys of regions that a node's process may have are taken; have the node do so, or "
         "end some sessions."},
+    Words{Places::clock_groups, "clock_groups",
+          "Maps of this store are in {} groups, and it has no more; drop all maps of one, or name "
+          "one "
+          "of them."},
     Words{Places::links, "links", "All {} links of this memif socket are taken; end some."},
 };
 

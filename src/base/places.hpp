@@ -37,6 +37,7 @@ enum class Places : std::uint8_t {
   region_keys = 19,            ///< of one session
   principal_region_keys = 20,  ///< of one principal
   process_region_keys = 21,    ///< of the node's process
+  clock_groups = 22,           ///< of maps of a store
 };
 inline constexpr std::uint32_t kPlacesShift = 24;
 inline constexpr std::uint32_t kPlacesMax = (1u << kPlacesShift) - 1;

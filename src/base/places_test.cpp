@@ -8,7 +8,7 @@
 namespace espalier::base {
 namespace {
 
-constexpr std::uint8_t kLast = 21;
+constexpr std::uint8_t kLast = 22;
 
 TEST(Places, EachHasItsOwnNameAndSentence) {
   std::set<std::string_view> names;

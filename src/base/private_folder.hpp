@@ -10,9 +10,9 @@
 
 namespace espalier::base {
 
-/// Makes a folder that only this user may use, or finds that it is one: a folder and no link to
-/// one, of this user, and of mode 0700. Errors: not_permitted (what lies there is none; whoever
-/// made it may have meant to be taken for this user), system.
+/// Makes a folder that only this user may use, or checks that it is one: a folder and no link to
+/// one, of this user, and of mode 0700. Errors: not_permitted (it is something else; another user
+/// may have made it to impersonate this one), system.
 Result<void> make_private_folder(const std::string& path);
 
 }  // namespace espalier::base

@@ -102,7 +102,7 @@ class Random {
 
 /// The seed that ESPALIER_SEED names (decimal, or hexadecimal after 0x), else `otherwise`. Says on
 /// standard error which one it is, so that a failed run can be repeated.
-/// Thread: safe as long as nobody changes the environment.
+/// Thread: safe as long as no thread changes the environment.
 [[nodiscard]] std::uint64_t seed_from_environment(std::uint64_t otherwise);
 
 }  // namespace espalier::base

@@ -17,7 +17,7 @@ namespace espalier::base {
 struct RecordExtent {
   enum class Kind : std::uint8_t {
     complete = 1,          ///< a record, or a blank line
-    more = 2,              ///< the text ends inside the record: it can only be told with more bytes
+    more = 2,              ///< the text ends inside the record: more bytes are needed to decide
     open_quote = 3,        ///< the file ends inside quotes
     text_after_quote = 4,  ///< something stands between a closing quote and the separator
   };

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Walk tasks and their scheduler: a fixed set of coroutines per core, each of which takes the next
-// request when it is done with one.
+// Coroutines that walk indexes, and their scheduler: a fixed set of coroutines per core, each of
+// which takes the next request when it has finished one.
 //
-// A walk that waits for bytes puts itself into the ready queue (when the bytes are being
-// prefetched) or has somebody else put it there (when a network brings them). The scheduler resumes
-// from a loop, never by symmetric transfer: g++ 12 grows the stack on that in unoptimised and
-// sanitizer builds. Coroutines live as long as their engine, because making one per request costs a
-// third of the rate.
+// A walk that waits for bytes puts itself into the ready queue (while the bytes are being
+// prefetched), or the completion of a READ puts it there (when a network brings them). The
+// scheduler resumes from a loop, never by symmetric transfer: g++ 12 grows the stack on that in
+// unoptimised and sanitizer builds. Coroutines live as long as their engine, because making one per
+// request costs a third of the throughput.
 //
 // Thread: one at a time.
 #pragma once

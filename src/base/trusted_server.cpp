@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kLinksMax = 40;  // as many as the kernel follows
 
-/// Follows a path as the kernel does, and asks of each name on it who could make it lead elsewhere.
+/// Follows a path as the kernel does, and checks of each name on it which users could redirect it.
 class PathWalk {
  public:
   PathWalk(std::uint32_t server, std::uint32_t own) : server_(server), own_(own) {}
@@ -57,8 +57,8 @@ class PathWalk {
     return true;
   }
 
-  // In a sticky folder that all may write, an entry is its owner's to replace. That of the server
-  // is not good enough there: whoever came first could be the server.
+  // In a sticky folder that all may write, an entry is its owner's to replace. There the server's
+  // own entry proves nothing: the first user to make it could be the server.
   [[nodiscard]] bool is_kept(const struct stat& folder, const struct stat& entry) const {
     const bool of_known = folder.st_uid == 0 || folder.st_uid == own_ || folder.st_uid == server_;
     if (!of_known) return false;

@@ -14,7 +14,7 @@
 namespace espalier::base {
 namespace {
 
-// Users that nobody on the machine is: the rules are asked as if one of them were this process.
+// Users that do not exist on the machine: the rules are asked as if one of them were this process.
 constexpr std::uint32_t kOther = 424'242;
 constexpr std::uint32_t kThird = 434'343;
 
@@ -66,7 +66,7 @@ TEST_F(TrustedServer, EachFolderOnTheWayCounts) {
   EXPECT_FALSE(trusts(kOther, at("in/none/s")));
 }
 
-// As in /tmp: whoever came first owns the entry.
+// As in /tmp: the first user to make the entry owns it.
 TEST_F(TrustedServer, IsNotTrustedForAnEntryOfItsOwnThatAllCouldHaveMade) {
   make_file("in/s");
   let_all_write("in", S_ISVTX);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room made before it is needed: what comes after a version was taken, or between a lock and its
-// release, must not ask the heap for anything.
+// Capacity reserved ahead: code that runs after a version was taken, or between a lock and its
+// release, must not allocate.
 #pragma once
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 namespace espalier::base {
 
-/// What try_reserve() does where there is no room: apart, so that the look at the room is in line.
+/// The slow path of try_reserve(), out of line.
 template <class Container>
 [[nodiscard, gnu::noinline]] bool try_grow(Container& container, std::size_t wanted) noexcept {
   try {

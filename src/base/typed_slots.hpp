@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an owner (a session, an endpoint, a scheduler, a node) keeps for those whom it does not
-// know: parts, each found by its type and made when it is first asked for.
+// Parts that an owner (a session, an endpoint, a scheduler, a node) keeps for modules that it does
+// not know, each found by its type and made when it is first asked for.
 //
 // Thread: that of the owner.
 #pragma once
@@ -57,7 +57,7 @@ class TypedSlots {
     const char* type;
     std::unique_ptr<Part> part;
   };
-  // Its address tells types apart.
+  // Its address identifies the type.
   template <class P>
   static constexpr char kType = 0;
 

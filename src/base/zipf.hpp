@@ -64,7 +64,7 @@ class Latest {
   [[nodiscard]] std::uint64_t operator()(Random& random) const {
     return zipf_.size() - 1 - zipf_(random);
   }
-  /// Takes note that there are n items now. Thread: nobody may draw meanwhile.
+  /// Sets the number of items to n. Thread: no other thread may draw concurrently.
   void resize(std::uint64_t n) { zipf_.resize(n); }
 
  private:

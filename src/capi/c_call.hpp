@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a call of the C API begins and ends: its arguments are looked at, its work is done, and
-// whatever goes wrong becomes a code, with words kept for the thread. Nothing is thrown.
+// The frame of a call of the C API: it checks the arguments, does the work, and turns every error
+// into a code, with a message kept for the thread. It throws nothing.
 //
-// The words lie in a buffer of the thread, so that telling an error needs no memory.
+// The message lies in a buffer of the thread, so that reporting an error allocates nothing.
 //
 // Thread: any.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace espalier::client::c {
 
-/// What is wrong with one argument; `complaint` is null if nothing is.
+/// The mistake in one argument; `complaint` is null if there is none.
 struct Check {
   const char* argument = nullptr;
   const char* complaint = nullptr;
@@ -40,12 +40,12 @@ inline Check unused(std::uint32_t reserved, const char* argument) {
   return {argument, reserved == 0 ? nullptr : "is not 0", Code::unsupported};
 }
 
-/// A struct that may grow, behind a pointer: its size must be possible. Null is possible too.
+/// Checks a versioned struct behind a pointer: its size must be valid. Null is allowed.
 Check sized(const void* pointer, const char* argument);
-/// The same for a struct that is read: what lies beyond our own must be zero.
+/// The same for an input struct: bytes beyond our version must be zero.
 Check sized(const void* pointer, std::size_t own_bytes, const char* argument);
 
-/// What the caller said of a struct that may grow, and the defaults of what it does not know.
+/// The caller's versioned struct, with defaults for fields that it lacks.
 /// Requires: its size is possible.
 template <class T>
 T taken(const T* pointer, T defaults) {
@@ -54,7 +54,7 @@ T taken(const T* pointer, T defaults) {
   }
   return defaults;
 }
-/// Fills as much of the caller's struct as it and we know, the rest with zeros.
+/// Fills the fields of the caller's struct that both sides know, the rest with zeros.
 /// Requires: its size is possible.
 template <class T>
 void fill(T* to, const T& from) {
@@ -70,17 +70,17 @@ inline std::string_view view(const espalier_bytes& bytes) {
 }
 inline espalier_bytes bytes_of(std::string_view text) { return {text.data(), text.size()}; }
 
-/// Keeps what went wrong, and returns its code.
+/// Records an error for the thread, and returns its code.
 espalier_code report(const char* call, const Error& error) noexcept;
 espalier_code report(const char* call, const Check& check) noexcept;
-/// The same of the exception that is being handled.
+/// The same for the exception being handled.
 espalier_code report_exception(const char* call) noexcept;
 
-/// Keeps other words for what went wrong last.
+/// Replaces the message of the last error.
 void explain(const char* call, const char* words) noexcept;
 
-/// Does the work of a call if nothing is wrong with its arguments. `work` returns a Result of
-/// anything; what it makes, it has put where the caller wants it.
+/// Does the work of a call if its arguments are valid. `work` returns a Result of any type, after
+/// storing its results where the caller wants them.
 template <class Work>
 espalier_code run(const char* call, std::initializer_list<Check> checks, Work work) noexcept {
   for (const Check& check : checks) {

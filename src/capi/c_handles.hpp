@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of the C API, and how what they deliver is shown.
+// Implementation of the handles of the C API, and of the delivery of items.
 //
-// Invariant: whatever must go before its store (snapshots, pipelines) counts as a use of it, and a
-// store with uses is not closed.
+// Invariant: handles that must be destroyed before their store (snapshots, pipelines) count as uses
+// of it, and a store with uses is not closed.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@
 
 namespace espalier::client::c {
 
-/// Of room for a handle that nobody got.
+/// Frees the room of a handle that was not returned.
 struct FreeRoom {
   void operator()(void* room) const { ::operator delete(room); }
 };
@@ -41,8 +41,8 @@ class Use {
   Uses uses_;
 };
 
-/// Shows items by `show(entries, count)`, as many as fit at a time, until it says that it wants no
-/// more. Returns whether to go on. Nothing may be thrown through the C callback that it calls.
+/// Shows items by `show(entries, count)`, as many as fit at a time, until it returns that it wants
+/// no more. Returns whether to continue. No exception may pass through the C callback.
 template <class Show>
 bool show_items(std::span<const Item> items, const Show& show) noexcept {
   std::array<espalier_entry, 64> entries;
@@ -57,7 +57,7 @@ bool show_items(std::span<const Item> items, const Show& show) noexcept {
   return true;
 }
 
-/// What a scan of the C API asks for. Requires: its options were checked.
+/// The options of a scan of the C API. Requires: they were checked.
 inline ScanOptions scan_options(const espalier_scan_options* given) {
   const espalier_scan_options options = taken(given, ESPALIER_SCAN_OPTIONS_INIT);
   return {.limit = options.limit,

@@ -45,7 +45,8 @@ espalier_code espalier_map_get_options(const espalier_map* map, espalier_map_opt
                   const espalier::MapOptions& made_of = map->map.options();
                   c::fill(options, {sizeof *options, made_of.node_bytes, made_of.log_bytes,
                                     made_of.versions ? 1u : 0u, made_of.snapshot_bytes_max,
-                                    espalier::wire::number_of(made_of.durability), 0});
+                                    espalier::wire::number_of(made_of.durability), 0,
+                                    c::bytes_of(made_of.group)});
                   return {};
                 });
 }

@@ -70,7 +70,7 @@ struct espalier_pipeline final : private espalier::Handler {
   };
 
   // While callbacks may come. What has finished meanwhile may be used again only afterwards, for
-  // the pipeline may look at a request until it has told of the next.
+  // the pipeline may read a request until it has completed the next.
   class Working {
    public:
     explicit Working(espalier_pipeline& pipeline) : pipeline_(pipeline) {

@@ -102,17 +102,16 @@ espalier_code espalier_store_open(const char* address, const espalier_store_opti
     *store = new espalier_store{std::move(*opened)};
     return {};
   };
-  const espalier_code code =
-      c::run(__func__,
-             {c::given(address, "address"),
-              c::given(store, "store"),
-              size,
-              c::either(known.huge_pages, "options.huge_pages"),
-              {"options.access",
-               known.access <= ESPALIER_ACCESS_DATAGRAM ? nullptr : "is no way to read"},
-              {"options.node_user",
-               known.node_user >= -1 && known.node_user < UINT32_MAX ? nullptr : "is no user"}},
-             open);
+  const espalier_code code = c::run(
+      __func__,
+      {c::given(address, "address"),
+       c::given(store, "store"),
+       size,
+       c::either(known.huge_pages, "options.huge_pages"),
+       {"options.access", known.access <= ESPALIER_ACCESS_DATAGRAM ? nullptr : "is no way to read"},
+       {"options.node_user",
+        known.node_user >= -1 && known.node_user < UINT32_MAX ? nullptr : "is no user"}},
+      open);
   if (refused && code == ESPALIER_INVALID_ARGUMENT) explain_address(__func__, address);
   return code;
 }
@@ -160,21 +159,22 @@ espalier_code espalier_map_create(espalier_store* store, espalier_bytes name,
   const auto known = size.complaint == nullptr ? c::taken(options, ESPALIER_MAP_OPTIONS_INIT)
                                                : espalier_map_options ESPALIER_MAP_OPTIONS_INIT;
   const bool is_durability = known.durability <= ESPALIER_DURABILITY_SYNC;
-  return c::run(__func__,
-                {c::given(store, "store"), c::good(name, "name"), c::given(map, "map"), size,
-                 c::either(known.versions, "options.versions"),
-                 c::Check{"options.durability", is_durability ? nullptr : "is none of its kinds"},
-                 c::unused(known.reserved, "options.reserved")},
-                [&] {
-                  const MapOptions made_of{
-                      .node_bytes = known.node_bytes,
-                      .log_bytes = known.log_bytes,
-                      .versions = known.versions != 0,
-                      .snapshot_bytes_max = known.snapshot_bytes_max,
-                      .durability = espalier::wire::durability_of(known.durability)};
-                  return hand_out_map(
-                      *store, map, [&] { return store->store.create_map(c::view(name), made_of); });
-                });
+  return c::run(
+      __func__,
+      {c::given(store, "store"), c::good(name, "name"), c::given(map, "map"), size,
+       c::either(known.versions, "options.versions"),
+       c::Check{"options.durability", is_durability ? nullptr : "is none of its kinds"},
+       c::unused(known.reserved, "options.reserved"), c::good(known.group, "options.group")},
+      [&] {
+        const MapOptions made_of{.node_bytes = known.node_bytes,
+                                 .log_bytes = known.log_bytes,
+                                 .versions = known.versions != 0,
+                                 .snapshot_bytes_max = known.snapshot_bytes_max,
+                                 .durability = espalier::wire::durability_of(known.durability),
+                                 .group = std::string(c::view(known.group))};
+        return hand_out_map(*store, map,
+                            [&] { return store->store.create_map(c::view(name), made_of); });
+      });
 }
 
 espalier_code espalier_map_open(espalier_store* store, espalier_bytes name, espalier_map** map) {

@@ -20,7 +20,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(0, text.find_last_not_of(kBlanks) + 1);
 }
 
-/// Where what belongs to such a word goes; null: there is no such word.
+/// The field for such a keyword; null: unknown.
 std::string* place_of(EtcdAccess& access, std::string_view word) {
   const std::pair<std::string_view, std::string*> places[] = {{"user", &access.user},
                                                               {"password", &access.password},
@@ -31,7 +31,7 @@ std::string* place_of(EtcdAccess& access, std::string_view word) {
   return at != std::end(places) ? at->second : nullptr;
 }
 
-/// What is wrong with a line; nothing: it is taken.
+/// What is wrong with a line; nothing: it was accepted.
 std::optional<std::string> take(EtcdAccess& access, std::string_view line) {
   line = without_blanks(line);
   if (line.empty() || line.front() == '#') return std::nullopt;
@@ -47,7 +47,7 @@ std::optional<std::string> take(EtcdAccess& access, std::string_view line) {
   return std::nullopt;
 }
 
-/// What the lines lack together.
+/// What is missing among the lines.
 std::optional<std::string> lack_of(const EtcdAccess& access) {
   if (access.user.empty() != access.password.empty()) {
     return "user and password belong together";

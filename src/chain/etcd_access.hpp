@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How etcd is asked by those whom it does not let in otherwise: a file, its owner's alone, of lines
-// of a word and what belongs to it. Blank lines and those that begin with '#' are comments.
+// Credentials for etcd: a file, readable by its owner alone, of lines of a keyword and its value.
+// Blank lines and lines that begin with '#' are ignored.
 //
-//     user NAME           as whom
+//     user NAME           the user
 //     password WORDS      to the end of the line
-//     ca PATH             whoever signed etcd's certificate; with it all goes by TLS
-//     certificate PATH    of this client, where etcd wants one
+//     ca PATH             the CA of etcd's certificate; enables TLS
+//     certificate PATH    of this client, if etcd requires one
 //     key PATH            of that certificate
 //
 // Thread: any; no state.
@@ -17,7 +17,7 @@
 
 namespace espalier::chain {
 
-/// Empty: without.
+/// Empty: not given.
 struct EtcdAccess {
   std::string user{};
   std::string password{};
@@ -31,10 +31,10 @@ struct EtcdAccess {
 /// The variable of the environment that names the file.
 inline constexpr const char* kEtcdFileVariable = "ESPALIER_ETCD_FILE";
 
-/// Errors: a sentence with the file's name, and nothing that stands in it.
+/// Errors: a sentence with the file's name, and none of its contents.
 [[nodiscard]] std::expected<EtcdAccess, std::string> read_etcd_access(const std::string& path);
 
-/// Whether a password would go over a network that others read: without TLS, to another machine.
+/// Whether a password would cross a network in the clear: without TLS, to another machine.
 [[nodiscard]] bool shows_password(const EtcdAccess& access,
                                   const std::vector<std::string>& endpoints);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains in an etcd that asks who comes, and by TLS: with files of the test's own.
+// Chains in an etcd with authentication and TLS, with files of the test's own.
 #include "chain/etcd_access.hpp"
 
 #include <gmock/gmock.h>
@@ -34,7 +34,8 @@ std::string write_file(const base::TemporaryFolder& folder, const std::string& t
   return path;
 }
 
-/// Has etcd ask who comes: as 'root', or as 'chains', who may have the keys from "c" to "d".
+/// Enables authentication in etcd: as 'root', or as 'chains', with a role for the keys from "c" to
+/// "d".
 void ask_for_users(const OwnEtcd& etcd, EtcdAccess access = {}) {
   EtcdGateway gateway({etcd.endpoint()}, std::move(access));
   const std::pair<const char*, const char*> steps[] = {
@@ -163,7 +164,7 @@ TEST(EtcdAccess, ByTlsOnlyWhomTheCaHasSignedIsBelieved) {
   };
   EtcdAccess other_ca = access;
   other_ca.ca = path("other.crt");
-  EXPECT_FALSE(read_with(other_ca));  // whoever listens there may be anybody
+  EXPECT_FALSE(read_with(other_ca));  // the server there has not proven its identity
   EtcdAccess unknown_client = access;
   unknown_client.certificate = path("other.crt");
   unknown_client.key = path("other.key");

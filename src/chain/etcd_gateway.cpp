@@ -40,13 +40,13 @@ void append_header(std::unique_ptr<curl_slist, EndList>& headers, const std::str
 void set_tls(CURL* request, const EtcdAccess& access) {
   curl_easy_setopt(request, CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_2));
   curl_easy_setopt(request, CURLOPT_CAINFO, access.ca.c_str());
-  curl_easy_setopt(request, CURLOPT_CAPATH, nullptr);  // nobody else
+  curl_easy_setopt(request, CURLOPT_CAPATH, nullptr);  // no other CA
   if (access.certificate.empty()) return;
   curl_easy_setopt(request, CURLOPT_SSLCERT, access.certificate.c_str());
   curl_easy_setopt(request, CURLOPT_SSLKEY, access.key.c_str());
 }
 
-/// A status that says no, and in printable characters what etcd writes of it.
+/// Describes a failure status, with etcd's text in printable characters.
 std::string what_it_says(long status, const std::string& answer) {
   std::string words = "with status " + std::to_string(status);
   const json said = json::parse(answer, nullptr, false);
@@ -111,13 +111,13 @@ std::expected<void, EtcdGateway::Failure> EtcdGateway::fetch_token(const std::st
   const auto at = given.is_object() ? given.find("token") : given.end();
   if (at == given.end() || !at->is_string()) return std::unexpected(Failure{"it gives no token"});
   token_ = at->get<std::string>();
-  // It becomes a line of a header.
+  // The token becomes a line of a header.
   if (token_.find_first_of("\r\n") == std::string::npos) return {};
   token_.clear();
   return std::unexpected(Failure{"its token is none"});
 }
 
-// A token that is over is refused with one of several numbers.
+// etcd refuses an expired token with one of several codes.
 std::expected<std::string, EtcdGateway::Failure> EtcdGateway::ask(const std::string& endpoint,
                                                                   std::string_view path,
                                                                   const std::string& body) {

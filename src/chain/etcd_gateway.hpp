@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests to an etcd by its JSON gateway. A leader that was stopped keeps its connections open, so
-// each request has a deadline, a connection of its own, and then goes to the next endpoint. Where
-// etcd asks who comes, its token is fetched by the password, and again once it is not taken any
-// more.
+// Requests to etcd over its JSON gateway. A stopped leader keeps its connections open, so each
+// request has a deadline and a connection of its own, and then goes to the next endpoint. If etcd
+// requires authentication, the gateway fetches a token by the password, and again once that is
+// refused.
 //
-// Thread: one at a time; waits.
+// Thread: one at a time; blocks.
 #pragma once
 
 #include <cstddef>
@@ -20,22 +20,23 @@ namespace espalier::chain {
 
 class EtcdGateway {
  public:
-  /// One request to one endpoint. Where it goes by TLS the handshake's signatures are in it.
+  /// Deadline of one request to one endpoint. With TLS it includes the handshake.
   static constexpr long kRequestMs = 500;
 
   /// `endpoints`: each HOST:PORT, of one cluster.
   EtcdGateway(std::vector<std::string> endpoints, EtcdAccess access)
       : endpoints_(std::move(endpoints)), access_(std::move(access)) {}
 
-  /// What the first endpoint that answers says. Errors: a sentence; it may be done then, or not.
+  /// The answer of the first endpoint that has one. Errors: a sentence; the request may have been
+  /// executed.
   [[nodiscard]] std::expected<std::string, std::string> post(std::string_view path,
                                                              const std::string& body);
 
  private:
-  /// Why there is no answer.
+  /// The reason of a failure.
   struct Failure {
     std::string words;
-    long status = 0;  ///< of HTTP; 0: nothing answered
+    long status = 0;  ///< of HTTP; 0: no answer
   };
   [[nodiscard]] std::expected<std::string, Failure> post_to(const std::string& endpoint,
                                                             std::string_view path,

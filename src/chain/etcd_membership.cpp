@@ -34,7 +34,7 @@ std::string in_base64(std::string_view bytes) {
   return text;
 }
 
-/// Nothing: it is no such text.
+/// Nothing: not valid base64.
 std::optional<std::string> of_base64(std::string_view text) {
   while (text.ends_with('=')) text.remove_suffix(1);
   std::string bytes;
@@ -52,7 +52,7 @@ std::optional<std::string> of_base64(std::string_view text) {
   return bytes;
 }
 
-/// What stands there, if it is text.
+/// The value, if it is text.
 const std::string* text_at(const json& object, const char* name) {
   if (!object.is_object()) return nullptr;
   const auto at = object.find(name);
@@ -128,7 +128,7 @@ std::expected<std::optional<View>, std::string> EtcdMembership::read() {
   return std::move((*found)->view);
 }
 
-// The view of the epoch before is there at a revision, at which it must be still.
+// The view of the previous epoch must still be at the revision that was read.
 std::expected<bool, std::string> EtcdMembership::replace(const View& next) {
   const auto found = find();
   if (!found) return std::unexpected(found.error());

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain in etcd, for members on several machines: a key whose value is the text of a view.
+// A chain's membership in etcd, for members on several machines: a key whose value is a view's
+// text.
 //
 // Thread: as Membership.
 #pragma once
@@ -14,7 +15,7 @@
 
 namespace espalier::chain {
 
-/// What is asked of etcd: `endpoints`, each HOST:PORT, of one cluster, and a key.
+/// A location in etcd: `endpoints`, each HOST:PORT, of one cluster, and a key.
 struct EtcdPlace {
   std::vector<std::string> endpoints;
   std::string key;
@@ -31,7 +32,7 @@ class EtcdMembership final : public Membership {
   [[nodiscard]] std::expected<bool, std::string> replace(const View& next) override;
 
  private:
-  /// A view, and the revision at which etcd took it.
+  /// A view, and the etcd revision of its last change.
   struct Found {
     View view;
     std::string revision;

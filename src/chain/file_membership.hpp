@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A chain in a file of one machine: PATH has the view, PATH.lock is locked by who changes it, and
-// a view is written beside as PATH.new, flushed, and renamed.
+// A chain's membership in a file of one machine: PATH has the view, the process that changes it
+// locks PATH.lock, and the new view is written to PATH.new, flushed, and renamed.
 //
 // Thread: as Membership.
 #pragma once
@@ -14,7 +14,7 @@ namespace espalier::chain {
 
 class FileMembership final : public Membership {
  public:
-  /// Waits for the lock for so long: whoever holds it may have been stopped.
+  /// Lock timeout: the process that holds the lock may have been stopped.
   static constexpr std::uint64_t kLockNs = 500'000'000;
 
   explicit FileMembership(std::string path) : path_(std::move(path)) {}

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A small file of text that is replaced as a whole: it is written beside as PATH.new, flushed,
-// renamed, and so is there or not, whatever crashes.
+// A small text file that is replaced atomically: the new text is written to PATH.new, flushed, and
+// renamed, so a crash leaves the old or the new file.
 //
-// Thread: any; of those who replace one file one at a time.
+// Thread: any; at most one at a time replaces one file.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,15 @@
 
 namespace espalier::chain {
 
-/// What a file has, up to so many bytes and one more; nothing: it is not there. Errors: a sentence.
+/// The contents of a file, at most `bytes_max` + 1 bytes; nothing: there is none. Errors: a
+/// sentence.
 [[nodiscard]] std::expected<std::optional<std::string>, std::string> read_text(
     const std::string& path, std::size_t bytes_max);
-/// Errors: a sentence; the file is as before then, or as it should be.
+/// Errors: a sentence; the file then has the old or the new text.
 [[nodiscard]] std::expected<void, std::string> replace_text(const std::string& path,
                                                             std::string_view text);
 
-/// A descriptor of this process alone. Where it is none, errno says why.
+/// A descriptor of this process alone. If it is invalid, errno has the reason.
 class TextFile {
  public:
   TextFile(const std::string& path, int flags);
@@ -34,7 +35,7 @@ class TextFile {
   int descriptor_;
 };
 
-/// "cannot WHAT 'PATH': why", of errno.
+/// "cannot WHAT 'PATH': reason", from errno.
 [[nodiscard]] std::unexpected<std::string> cannot(std::string_view what, const std::string& path);
 
 }  // namespace espalier::chain

@@ -10,7 +10,7 @@
 namespace espalier::chain {
 namespace {
 
-constexpr std::uint32_t kOnWayMax = 8;  // appends without an answer
+constexpr std::uint32_t kOnWayMax = 8;  // appends in flight
 
 }  // namespace
 
@@ -28,7 +28,7 @@ Member::Peer* Member::find(std::uint32_t number) {
   return found != peers_.end() ? &*found : nullptr;
 }
 
-/// Whether it is of the epoch that this member is in.
+/// Whether it is of this member's present epoch.
 bool Member::counts(const Message& message) const {
   if (planted(Bug::old_epoch_accepted)) return message.epoch <= view_.epoch;
   return message.epoch == view_.epoch && !is_out();
@@ -46,8 +46,8 @@ Message Member::message_to(std::uint32_t to, MessageKind kind) const {
 
 // --- views ---------------------------------------------------------------------------------------
 
-// Of what is under way to the next member nothing is known any more: it says itself where it
-// stands, in the new epoch.
+// The state of the flow to the next member is unknown now: that member reports its position in the
+// new epoch.
 void Member::adopt(const View& view, std::uint64_t now_ns) {
   if (view.chain != chain_ || view.epoch <= view_.epoch) return;
   const bool first = view_.epoch == 0;
@@ -70,8 +70,8 @@ void Member::adopt(const View& view, std::uint64_t now_ns) {
   update_acknowledged();
 }
 
-// A tail that knows no epoch before this one may have offered who joins to the membership in it, in
-// an earlier life, and acknowledges nothing before the next.
+// A tail that knows no epoch before this one may have offered the joining node to the membership in
+// an earlier run, so it acknowledges nothing before the next epoch.
 void Member::find_neighbours(bool first) {
   const std::uint32_t before = receiver_;
   previous_ = next_ = receiver_ = 0;
@@ -87,7 +87,7 @@ void Member::find_neighbours(bool first) {
   unsure_ = first && !planted(Bug::tail_restarts_sure);
 }
 
-// Of who left for so long that nobody waits for what it was answered.
+// Forgets peers excluded so long ago that answers to them no longer matter.
 void Member::forget_peers(std::uint64_t now_ns) {
   std::erase_if(peers_, [&](const Peer& peer) {
     const bool joins = view_.joining && view_.joining->number == peer.number;
@@ -110,8 +110,8 @@ void Member::add_peer(const MemberEntry& entry, bool is_member, std::uint64_t no
   peer->beat_ns = now_ns;
 }
 
-// Whoever was the head before serves for less than T after this member last answered it. One that
-// was just started may have answered until a moment ago; in the first epoch there was no other.
+// The previous head serves for less than T after this member last answered it. A member that has
+// just started may have answered until a moment ago; in the first epoch there was no other head.
 void Member::become_head(bool first, std::uint64_t now_ns) {
   base_ = held_;
   fence_until_ns_ = first && view_.epoch > 1 ? now_ns + fence_ns() : 0;
@@ -136,7 +136,7 @@ std::optional<View> Member::proposal(std::uint64_t now_ns) {
     const bool is_member = view_.find(peer.number) != nullptr;
     if (is_member && now_ns >= peer.heard_ns + fence_ns()) silent.push_back(peer.number);
   }
-  // Who has had all itself may go on alone.
+  // A head that has had all records itself may continue alone.
   const bool goes_alone = is_head() && silent.size() + 1 == view_.members.size();
   std::optional<View> next;
   if (!silent.empty() && (is_whole() || goes_alone || planted(Bug::left_out_early))) {
@@ -149,21 +149,21 @@ std::optional<View> Member::proposal(std::uint64_t now_ns) {
   return next;
 }
 
-// Views that follow are trusted to have all that was ever acknowledged, so nobody leaves before all
-// members have what the head of the first epoch began with. The head alone has it.
+// Later views are trusted to have all acknowledged records, so no member is excluded before all
+// have what the head of the first epoch began with. Only the head has that.
 bool Member::is_whole() const {
   return view_.whole || was_whole_ || (is_head() && acknowledged_ >= base_);
 }
 
-// --- who joins -----------------------------------------------------------------------------------
+// --- joining nodes -------------------------------------------------------------------------------
 
 std::optional<Member::Joining> Member::feeds() const {
   if (!has_joining()) return std::nullopt;
   return Joining{receiver_, next_acknowledged_};
 }
 
-// Once it was sent all that there is, what is acknowledged waits for it, and so it has all that is
-// soon; where it was not offered by then, it is let go of for a while.
+// Once the joining node was sent all records, acknowledgements wait for it, so it soon has all of
+// them. If it has not been offered by a deadline, it is unbound for a while.
 void Member::tend_joining(std::uint64_t now_ns) {
   if (!has_joining() || offered_) return;
   const bool was_sent_all = knows_next_ && send_next_ > persisted_;
@@ -178,19 +178,19 @@ void Member::tend_joining(std::uint64_t now_ns) {
   }
 }
 
-/// Whether who joins has answered a beat of this epoch that was sent in the last quarter of T, so
-/// that it is the head of no later one before three quarters of T have passed.
+/// Whether the joining node has answered a beat of this epoch that was sent within the last T/4, so
+/// that it is the head of no later epoch before another 3T/4 has passed.
 bool Member::hears_joining(std::uint64_t now_ns) const {
   if (planted(Bug::offered_not_heard)) return true;
   const auto peer = std::ranges::find(peers_, receiver_, &Peer::number);
   return peer != peers_.end() && peer->lease_ns != 0 && now_ns <= peer->lease_ns + fence_ns() / 4;
 }
 
-/// Whether it might be a member, by an offer of this tail.
+/// Whether the joining node might be a member, by an offer of this tail.
 bool Member::may_have_joined() const { return has_joining() && (offered_ || unsure_); }
 
-// Only the tail knows what who joins has, and it takes it in, or leaves it out where it might be a
-// member by now and says nothing: of both proposals the membership takes one.
+// Only the tail knows the joining node's records. It proposes it as a member; or excludes it, if it
+// might be a member by now and is silent: the membership accepts one of the two proposals.
 std::optional<View> Member::proposal_of_joining(std::uint64_t now_ns) {
   if (!has_joining()) return std::nullopt;
   if (unsure_) return view_.again();
@@ -206,7 +206,7 @@ std::optional<View> Member::proposal_of_joining(std::uint64_t now_ns) {
   return next;
 }
 
-// One that was lost on the way may be taken later all the same.
+// A proposal that seemed lost may still be accepted later.
 void Member::proposal_failed() {
   proposed_ = false;
   if (planted(Bug::offer_forgotten)) is_bound_ = offered_ = false;
@@ -227,10 +227,10 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   switch (message.kind) {
     case MessageKind::invalid: return received;
     case MessageKind::beat:
-      // By the answer the other one may serve for a while, of whatever epoch the beat is.
+      // This answer may let the other member serve for a while, whatever the beat's epoch.
       if (it_counts || !planted(Bug::old_beat_counts)) peer->answered_ns = now_ns;
       if (it_counts) note_acknowledged(message);
-      // By the answer of a tail the head would serve, though who joins may be one by now.
+      // A tail's answer would let the head serve, although the joining node may be a head by now.
       if (it_counts && message.from != receiver_ && may_have_joined() && !hears_joining(now_ns)) {
         return received;
       }
@@ -248,8 +248,8 @@ Member::Received Member::receive(const Message& message, bool has_room, std::uin
   return received;
 }
 
-// What a member before this one says is acknowledged, this one has had on its disk; but not one
-// that joins. The head of the first epoch may have begun with records that no other had.
+// Whatever an earlier member reports as acknowledged has been on this member's disk, unless it is
+// joining. The head of the first epoch may have begun with records that no other had.
 void Member::note_chain(const Message& message) {
   if (joins_ && message.kind == MessageKind::beat && message.from == previous_) {
     is_behind_ = is_behind_ || message.first > held_ + 1;
@@ -261,7 +261,7 @@ void Member::note_chain(const Message& message) {
   if (of_head && message.acknowledged >= message.first) was_whole_ = true;
 }
 
-/// Takes records of the member before that go on where this one's end.
+/// Takes records of the previous member that continue this one's.
 void Member::take(const Message& message, bool has_room, Received& received) {
   const bool is_previous = message.from == previous_ || planted(Bug::old_epoch_accepted);
   const bool goes_on = message.first <= held_ + 1 || planted(Bug::gap_accepted);
@@ -275,12 +275,12 @@ void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_n
   const bool is_append = message.kind == MessageKind::append_answer;
   if (is_append && message.from == receiver_ && on_way_ != 0) --on_way_;
   if (!is_append && message.from == previous_) reporting_ = false;
-  // One that was in an epoch before is asked again soon, for it reads the membership now.
+  // A member in an earlier epoch gets the next beat soon, since it is reading the membership now.
   if (!is_append && message.epoch < view_.epoch) {
     peer.beat_ns = std::min(peer.beat_ns, now_ns + fence_ns() / 32);
   }
   if (!counts(message)) return;
-  // A beat of the epoch before may be answered in this one, and is no lease in it.
+  // A beat of the previous epoch may be answered in this one, and is no lease in it.
   const bool is_of_epoch = message.number >= adopted_ns_ || planted(Bug::old_beat_counts);
   if (!is_append && is_of_epoch) {
     peer.lease_ns = std::max(peer.lease_ns, std::min(message.number, now_ns));
@@ -288,29 +288,29 @@ void Member::note_answer(const Message& message, Peer& peer, std::uint64_t now_n
   if (message.from != receiver_) return;
   note_acknowledged(message);
   if (message.last > held_) (has_joining() ? is_wrong_ : is_ahead_) = true;
-  // What it says may be old: what it has acknowledged it has, and nobody may keep it any more.
+  // The position may be stale: it has what it has acknowledged, which may no longer be kept.
   const std::uint64_t lacks = std::max(message.last, next_acknowledged_) + 1;
   if (!is_append && !knows_next_) {
     knows_next_ = true;
     send_next_ = lacks;
     send_at_ns_ = now_ns;
   } else if (!is_append && on_way_ == 0) {
-    send_next_ = std::min(send_next_, lacks);  // it may have been started again, and lost some
+    send_next_ = std::min(send_next_, lacks);  // it may have restarted, and lost some
   } else if (is_append && message.last < message.number) {
     send_next_ = std::min(send_next_, lacks);
-    send_at_ns_ = now_ns + fence_ns() / 32;  // it has no room, or one before was lost
+    send_at_ns_ = now_ns + fence_ns() / 32;  // it has no room, or an earlier append was lost
   }
 }
 
 void Member::note_acknowledged(const Message& message) {
   if (message.from != receiver_) return;
   next_acknowledged_ = std::max(next_acknowledged_, message.acknowledged);
-  send_next_ = std::max(send_next_, next_acknowledged_ + 1);  // nobody keeps those for it
+  send_next_ = std::max(send_next_, next_acknowledged_ + 1);  // earlier ones are no longer kept
   update_acknowledged();
 }
 
-// What was acknowledged stays so in each later view, for its members are some of this one's, and
-// who has joined has all of it.
+// Acknowledged records stay so in each later view: its members are some of this one's, and a joined
+// node has all of them.
 void Member::update_acknowledged() {
   if (is_out() || unsure_) return;
   const bool waits = next_ != 0 || is_bound_;
@@ -318,7 +318,7 @@ void Member::update_acknowledged() {
   acknowledged_ = std::max(acknowledged_, std::min(persisted_, of_next));
 }
 
-// The next beat brings what was to be told, and says where the next member stands.
+// The next beat carries the lost report, and its answer the next member's position.
 void Member::lost(const Message& message, std::uint64_t now_ns) {
   if (message.to == previous_ && message.kind == MessageKind::beat) reporting_ = false;
   if (message.to != receiver_ || message.kind != MessageKind::append) return;
@@ -327,8 +327,8 @@ void Member::lost(const Message& message, std::uint64_t now_ns) {
   send_at_ns_ = now_ns;
 }
 
-// Answers are awaited, and with each there is room again: nothing is new of the next member. It is
-// tried again after a moment in which a processor does not spin.
+// Answers are awaited, and each frees room; the next member's position is still known. Retries
+// after a pause, so that no thread spins.
 void Member::unsent(const Message& message, std::uint64_t now_ns) {
   if (message.epoch != view_.epoch || message.to != receiver_) return;
   if (on_way_ != 0) --on_way_;
@@ -342,7 +342,7 @@ void Member::persisted(std::uint64_t sequence) {
   update_acknowledged();
 }
 
-// --- what it wants -------------------------------------------------------------------------------
+// --- outputs -------------------------------------------------------------------------------------
 
 void Member::add_beats(std::uint64_t now_ns, std::vector<Message>& due) {
   if (is_out()) return;
@@ -353,7 +353,7 @@ void Member::add_beats(std::uint64_t now_ns, std::vector<Message>& due) {
   }
 }
 
-// An acknowledgement goes at once, one at a time; the others go with the next one.
+// Sends an acknowledgement immediately, one in flight at a time; later ones go with the next.
 void Member::add_beat(Peer& peer, std::uint64_t now_ns, std::vector<Message>& due) {
   const bool tells = peer.number == previous_ && acknowledged_ > reported_ && !reporting_;
   if (now_ns < peer.beat_ns && !tells) return;
@@ -384,14 +384,14 @@ void Member::appended(const Message& message) {
   ++on_way_;
 }
 
-// --- what is so ----------------------------------------------------------------------------------
+// --- state ---------------------------------------------------------------------------------------
 
 std::uint64_t Member::releasable() const {
   return planted(Bug::acknowledged_early) ? persisted_ : acknowledged_;
 }
 
-/// Until when no other can be the head, for all members have answered it, and who may be one by the
-/// offer of this tail; 0: some have not.
+/// Until when no other can be the head, since all members have answered it, and so has a joining
+/// node that this tail may have made a member; 0: some have not.
 std::uint64_t Member::lease_end_ns(std::uint64_t now_ns) const {
   std::uint64_t begin_ns = now_ns;
   for (const Peer& peer : peers_) {

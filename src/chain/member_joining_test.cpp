@@ -21,14 +21,14 @@ View joining_view(std::uint64_t epoch) {
           .whole = true};
 }
 
-/// What the tail and who joins say to each other.
+/// Exchanges the messages of the tail and the joining node.
 struct TailAndJoining {
   explicit TailAndJoining(std::uint64_t tail_held)
       : tail({.chain = 5, .self = 1, .held = tail_held, .now_ns = kJoiningT}),
         joins({.chain = 5, .self = 2, .held = 0, .now_ns = kJoiningT}) {
     tail.keeps_from(1);
   }
-  /// All messages that are due, and their answers; records are on the other disk at once.
+  /// All messages that are due, and their answers; records reach the other disk immediately.
   void talk(bool persists = true) {
     now_ns += kJoiningT / 8;
     tail.tick(now_ns);
@@ -69,7 +69,7 @@ TEST(ChainJoining, IsOfferedOnceItHasAll) {
   EXPECT_FALSE(pair.joins.is_out());
   EXPECT_FALSE(pair.joins.is_tail());
   EXPECT_EQ(pair.joins.serves_until_ns(kJoiningT), 0u);
-  // It is not waited for: neither to serve, nor to acknowledge.
+  // Nothing waits for it yet: neither serving, nor acknowledgements.
   EXPECT_EQ(pair.tail.waits_for(kJoiningT), "");
   EXPECT_EQ(pair.tail.acknowledged(), 4u);
   EXPECT_FALSE(pair.tail.proposal(kJoiningT));
@@ -81,7 +81,7 @@ TEST(ChainJoining, IsOfferedOnceItHasAll) {
   const auto offer = pair.tail.proposal(pair.now_ns);
   ASSERT_TRUE(offer);
   EXPECT_EQ(*offer, joining_view(2).with_joined());
-  // From now on it is waited for, whatever becomes of the offer.
+  // From now on acknowledgements wait for it, whatever happens to the offer.
   pair.tail.persisted(5);
   EXPECT_EQ(pair.tail.acknowledged(), 4u);
   pair.tail.proposal_failed();
@@ -120,7 +120,7 @@ TEST(ChainJoining, IsLeftOutWhereItWasOfferedAndIsSilent) {
   EXPECT_EQ(pair.tail.acknowledged(), 9u);
 }
 
-// It may be a member by the offer, leave the tail out, and serve.
+// The joining node may be a member by the offer, exclude the tail, and serve.
 TEST(ChainJoining, ATailThatDoesNotHearWhomItOfferedServesNoMore) {
   TailAndJoining pair(4);
   pair.tail.adopt(View{.chain = 5, .epoch = 1, .fence_ms = 1000, .members = {{1, "a", "x"}}},
@@ -186,7 +186,7 @@ TEST(ChainJoining, OneThatStaysBehindHoldsNothingUp) {
   pair.adopt(joining_view(2));
   pair.talk(false);
   pair.talk(false);
-  pair.tail.persisted(6);  // all was sent, so these are waited for
+  pair.tail.persisted(6);  // all was sent, so acknowledgements wait for it
   EXPECT_EQ(pair.tail.acknowledged(), 4u);
   pair.talk(false);
   pair.talk(false);

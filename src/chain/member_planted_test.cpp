@@ -39,8 +39,8 @@ View planted_view(std::uint64_t epoch, const std::vector<std::uint32_t>& numbers
   return view;
 }
 
-/// Of three members the head dies before its record is at the tail, then the next one. Returns
-/// whether the one that is left shows less than that one has shown.
+/// Of three members, the head fails before its record is at the tail, then the next one. Returns
+/// whether the remaining one shows less than that one has shown.
 bool shows_less_after_two_failures() {
   constexpr std::uint64_t kSecond = 1'000'000'000;
   Member next({.chain = 5, .self = 2, .held = 0, .now_ns = kSecond});
@@ -141,7 +141,7 @@ TEST(ChainPlanted, AHeadThatServesWithoutAnswersIsNoticed) {
 
 TEST(ChainPlanted, TakingARecordBehindAGapIsNoticed) { expect_bug_noticed(Bug::gap_accepted); }
 
-// The tail's proposals come late, so that it, or who joins, has often ended before.
+// The tail's proposals are delayed, so that it, or the joining node, has often ended before.
 constexpr WorldTerms kJoiningTerms{.fences = 40, .crash = 0.01, .full = 0, .slow = 0.5};
 
 void expect_joining_bug_noticed(Bug bug) {
@@ -161,7 +161,7 @@ TEST(ChainPlanted, ATailThatIsSureOfAnEpochThatItHasSeenBeforeIsNoticed) {
   expect_joining_bug_noticed(Bug::tail_restarts_sure);
 }
 
-// Who offered hears nothing of the membership for long after some of its offers.
+// The tail that made an offer often does not receive the membership's answer for long.
 constexpr WorldTerms kDeafTerms{.fences = 40, .cut = 0.01, .full = 0, .deaf = 0.03};
 
 TEST(ChainPlanted, AHeadThatServesThoughAnotherMayHaveJoinedIsNoticed) {

@@ -27,7 +27,7 @@ Message beat_of(std::uint32_t from, std::uint32_t to, std::uint64_t epoch, Messa
   return {.kind = kind, .from = from, .to = to, .chain = 5, .epoch = epoch, .number = number};
 }
 
-/// The numbers of who is proposed to be in the chain; none: nothing is proposed.
+/// The numbers of the members of the proposed view; none: nothing is proposed.
 std::vector<std::uint32_t> proposed_by(Member& member, std::uint64_t now_ns) {
   std::vector<std::uint32_t> numbers;
   const auto view = member.proposal(now_ns);
@@ -290,7 +290,8 @@ TEST(ChainMember, WhatWasAcknowledgedIsNotSentAgainForAnOldAnswer) {
   EXPECT_EQ(head.append_due(2 * kSecondNs)->first, 7u);
 }
 
-// Its answer says that it took nothing, and is late: by then it has them, and nobody keeps them.
+// Its answer, which says that it took nothing, is late: by now it has the records, and no buffer
+// has them.
 TEST(ChainMember, WhatIsDueAgainIsNotOnceItIsAcknowledged) {
   Member head = head_of_two();
   const auto append = head.append_due(kSecondNs);

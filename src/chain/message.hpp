@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What members of a chain say to each other: heartbeats, and records on their way to the tail, each
-// with an answer. They travel as calls on peer links (docs/formats/chains.md draws them).
+// Messages between members of a chain: heartbeats, and records on their way to the tail, each with
+// an answer. They travel as calls on peer links (docs/formats/chains.md draws them).
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace espalier::chain {
 
 enum class MessageKind : std::uint32_t {
   invalid = 0,
-  beat = 1,  ///< is the other one there, and in this epoch?
+  beat = 1,  ///< heartbeat: alive, and in this epoch?
   beat_answer = 2,
   append = 3,  ///< records, from a member to the next one
   append_answer = 4,
@@ -28,15 +28,15 @@ struct Message {
   std::uint32_t reserved = 0;
   std::uint64_t chain = 0;
   std::uint64_t epoch = 0;  ///< the sender's
-  /// Of a beat, when it was sent, by the sender's clock, in ns; of its answer, the same. Of an
-  /// append its last sequence, of its answer the same.
+  /// For a beat and its answer, when the beat was sent, by its sender's clock, in ns. For an append
+  /// and its answer, the append's last sequence.
   std::uint64_t number = 0;
-  /// Of an append: the sequence of its first record; of a beat to who joins: that of the first
-  /// record that the tail can send; of other beats of a head: up to which record all must have
-  /// acknowledged before it serves; else 0.
+  /// For an append: the sequence of its first record. For a beat to a joining node: the first
+  /// record that the tail can send. For other beats of a head: the record that all must have
+  /// acknowledged before it serves. Else 0.
   std::uint64_t first = 0;
-  std::uint64_t last = 0;  ///< of an append: of its last record; else the last that `from` holds
-  /// Up to here all members from `from` to the tail have every record on their disks.
+  std::uint64_t last = 0;  ///< for an append: its last record; else the last that `from` holds
+  /// All members from `from` to the tail have every record up to here on their disks.
   std::uint64_t acknowledged = 0;
 
   friend bool operator==(const Message&, const Message&) = default;

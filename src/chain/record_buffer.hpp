@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records of a member that the next one may still want: those that its log has written and the
-// tail has not acknowledged. They stay in the log's room, whose bound holds for them, too; those
-// that recovery has read are copies, of which the oldest go first.
+// The records that the next member may still need: written by the log, and not acknowledged by the
+// tail. They stay in the log's buffer, and count towards its bound. Those that recovery has read
+// are copies, of which the oldest are dropped first.
 //
 // Thread: any.
 #pragma once
@@ -25,7 +25,7 @@ namespace espalier::chain {
 
 class RecordBuffer final : public log::RecordKeeper {
  public:
-  /// So many bytes of what recovery has read are kept.
+  /// Most bytes of recovered records.
   static constexpr std::size_t kRecoveredBytesMax = std::size_t{64} << 20;
 
   RecordBuffer() = default;
@@ -33,12 +33,13 @@ class RecordBuffer final : public log::RecordKeeper {
   RecordBuffer& operator=(const RecordBuffer&) = delete;
   ~RecordBuffer();
 
-  /// Recovery has read this one; sequence 0: of a checkpoint, and nothing is kept of it. Throws
+  /// Recovery has read this record; sequence 0: of a checkpoint, which is not kept. Throws
   /// std::bad_alloc.
   void add_recovered(std::uint64_t sequence, std::span<const std::byte> record);
-  /// The log is open, and goes on behind this sequence; `wake` is called when it has written some.
+  /// The log is open, and continues after this sequence; `wake` is called when it has written
+  /// records.
   void open(log::LogWriter& writer, std::uint64_t written, std::function<void()> wake);
-  /// Lets go of all, and of what is written from now on. Requires: the writer is there.
+  /// Releases all records, and those written later. Requires: the writer exists.
   void close() noexcept;
 
   void keep(log::QueuedRecord& record) noexcept override;
@@ -46,13 +47,13 @@ class RecordBuffer final : public log::RecordKeeper {
 
   /// The newest record that is on the disk.
   [[nodiscard]] std::uint64_t written() const;
-  /// The oldest that is here; one above written(): there is none.
+  /// The oldest record here; one above written(): none.
   [[nodiscard]] std::uint64_t first() const;
-  /// Lets go of those up to here.
+  /// Releases records up to here.
   void release_to(std::uint64_t sequence) noexcept;
-  /// Packs records from `first` on, up to `last`, behind what `into` has: as many as have about so
-  /// many bytes, and one at least. Returns the sequence of the last one; first - 1: that is not
-  /// here. Throws std::bad_alloc, and `into` is as before.
+  /// Packs records from `first` up to `last` behind the contents of `into`: about `bytes` bytes,
+  /// and one at least. Returns the sequence of the last one; first - 1: that record is not here.
+  /// Throws std::bad_alloc, and `into` is unchanged.
   std::uint64_t pack(std::uint64_t first, std::uint64_t last, std::size_t bytes,
                      std::string& into) const;
 
@@ -71,15 +72,15 @@ class RecordBuffer final : public log::RecordKeeper {
   std::uint64_t written_ = 0;
   std::deque<Recovered> recovered_;
   std::size_t recovered_bytes_ = 0;
-  KeptRecords kept_;  // behind those
-  // Of them, with which the next pack() most likely begins; null: it looks for it.
+  KeptRecords kept_;  // behind the recovered ones
+  // The kept record with which the next pack() likely begins; null: it searches.
   mutable log::QueuedRecord* next_ = nullptr;
 };
 
-/// Adds a record to a message, as pack() does.
+/// Appends a record to a message, as pack() does.
 void pack_record(std::span<const std::byte> record, std::string& into);
-/// The records of a message that has so many of them. Errors: nothing (its bytes are others).
-/// Throws std::bad_alloc.
+/// The records of a message with so many of them. Errors: nothing (the bytes do not parse). Throws
+/// std::bad_alloc.
 [[nodiscard]] std::optional<std::vector<std::string_view>> unpack_records(std::string_view bytes,
                                                                           std::uint64_t count);
 

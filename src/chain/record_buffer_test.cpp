@@ -13,7 +13,7 @@ namespace {
 
 std::string record_of(std::uint64_t number) { return "record " + std::to_string(number); }
 
-/// A log of which the buffer keeps what is written, behind two records that recovery has read.
+/// A log whose written records the buffer keeps, after two that recovery has read.
 class RecordBufferTest : public ::testing::Test {
  protected:
   RecordBufferTest() {
@@ -30,7 +30,7 @@ class RecordBufferTest : public ::testing::Test {
     buffer_.open(*writer_, 2, [this] { ++woken_; });
   }
   ~RecordBufferTest() override { buffer_.close(); }
-  /// What a message has from one record to another.
+  /// The records of a message from one to another.
   std::vector<std::string> packed(std::uint64_t first, std::uint64_t last, std::size_t bytes) {
     std::string message;
     const std::uint64_t packed = buffer_.pack(first, last, bytes, message);
@@ -86,7 +86,7 @@ TEST_F(RecordBufferTest, NothingIsAcknowledgedBeforeItIsElsewhere) {
   EXPECT_EQ(writer_->durable(), 2u);
   writer_->acknowledgements().replicate(3);
   EXPECT_EQ(writer_->durable(), 3u);
-  writer_->acknowledgements().replicate(9);  // told of before it is on this disk
+  writer_->acknowledgements().replicate(9);  // reported before it is on this disk
   log::append(*writer_, record_of(4));
   EXPECT_EQ(writer_->durable(), 3u);
   ASSERT_TRUE(writer_->flush());

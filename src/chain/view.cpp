@@ -15,7 +15,7 @@ constexpr std::string_view kFirstLine = "espalier-chain 1";
 constexpr std::size_t kNameBytesMax = 64;
 constexpr std::size_t kAddressBytesMax = 512;
 
-/// The text up to the next space, which is cut off with it.
+/// The text up to the next space; removes both.
 std::string_view take_word(std::string_view& line) {
   const std::size_t end = std::min(line.find(' '), line.size());
   const std::string_view word = line.substr(0, end);
@@ -28,7 +28,7 @@ bool is_word(std::string_view text, std::size_t most) {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c <= '~'; });
 }
 
-/// Reads one line behind the first into a view. Returns whether it says anything.
+/// Parses one line after the first into a view. Returns whether it is valid.
 bool read_line(std::string_view line, View& view) {
   const std::string_view key = take_word(line);
   const auto number = [&](std::uint64_t& into) {
@@ -61,7 +61,7 @@ bool read_line(std::string_view line, View& view) {
   return true;
 }
 
-/// The highest number of all that are in a view.
+/// The highest member number in a view.
 std::uint32_t highest_number(const View& view) {
   std::uint32_t highest = view.joining ? view.joining->number : 0;
   for (const MemberEntry& entry : view.members) highest = std::max(highest, entry.number);
@@ -125,7 +125,7 @@ View View::restored(MemberEntry member) const {
   next.members.clear();
   next.joining.reset();
   next.members.push_back(std::move(member));
-  next.whole = true;  // nobody begins with an empty folder any more
+  next.whole = true;  // no member begins with an empty folder any more
   const std::uint32_t highest = std::max(given, highest_number(*this));
   if (highest > highest_number(next)) next.given = highest;
   return next;

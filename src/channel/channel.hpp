@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way from a handle to the objects of a store: to those of this process, or to those of a node.
-// What a kind's handles ask for is a call (wire/call_codec.hpp); a handle is one class whichever
-// way it goes (channel/reached.hpp).
+// The path from a handle to the objects of a store, in this process or on a node. A kind's handles
+// issue calls (wire/call_codec.hpp); a handle has the same class for both paths
+// (channel/reached.hpp).
 //
-// An object of a node is known by a number, which only the node that gave it knows: one that starts
-// anew, or another at the same address, gives its own. So a call on an object says which node is
-// meant.
+// An object of a node has an id, which is valid only at the node that assigned it: a restarted
+// node, or another one at the same address, assigns its own. So a call on an object names the node.
 //
 // Thread: any.
 #pragma once
@@ -35,45 +34,45 @@ struct Reply {
   std::string payload;
 };
 
-/// Why there is none, perhaps with words for people behind what the code says.
+/// An error, perhaps with text for people after that of the code.
 using Refusal = TableError;
 
-/// What a node answered, and which one.
+/// A node's answer, and the number of the node.
 struct Answer {
   Reply reply;
   NodeNumber node = 0;
 };
 
-/// Takes an answer that made something; what it throws undoes that.
+/// Receives the answer of a creation; an exception from it undoes the creation.
 using TakeAnswer = std::function<void(Answer&&)>;
 
-/// Made by base::make_shared_until_fork(), for copies that fork() makes are left as they are.
+/// Made by base::make_shared_until_fork(): copies in forked processes are left untouched.
 class Channel {
  public:
   virtual ~Channel() = default;
   Channel(const Channel&) = delete;
   Channel& operator=(const Channel&) = delete;
 
-  /// The objects, where they are of this process: nothing is sent. Null: they lie on a node.
+  /// The catalogue, if the store is in this process: nothing is sent. Null: the store is on a node.
   [[nodiscard]] catalog::Catalog* own_objects() const { return own_objects_; }
-  /// What kinds keep beside them; null: as above.
+  /// The store's state for kinds; null: as above.
   [[nodiscard]] store::StoreParts* own_parts() const { return own_parts_; }
 
-  // Of a node. Errors: what it refused; connection_lost, and whatever keeps this process from
-  // connecting; std::bad_alloc. Cost: one round trip. Requires: there are no own objects.
+  // For a store on a node. Errors: the node's; connection_lost, and those of connecting;
+  // std::bad_alloc. Cost: one round trip. Requires: there are no own objects.
 
   /// Sends a request and waits for its answer.
-  /// Errors: besides, not_found (`node` is named, and another one has come).
+  /// Errors: also not_found (`node` is given, and another one is at the address now).
   virtual std::expected<Answer, Refusal> ask(const wire::CallMessage& request,
                                              std::optional<NodeNumber> node = {}) = 0;
-  /// The same of a request that makes something. Once the node has done so, there may be no memory
-  /// for its answer, or for what `take` makes of it: then the same session asks for `undo`, and
-  /// this throws.
+  /// The same for a request that creates something. If memory for the answer, or for the result of
+  /// `take`, runs out after the node has created it, the same session sends `undo`, and this
+  /// throws.
   virtual std::expected<void, Refusal> make(const wire::CallMessage& request,
                                             const wire::CallMessage& undo,
                                             const TakeAnswer& take) = 0;
 
-  /// Whether another process made it, which forked this one. Cost: a relaxed load.
+  /// Whether this is a copy in a forked process. Cost: a relaxed load.
   [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  protected:

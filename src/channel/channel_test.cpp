@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects by a channel whose node answers as it likes, and of this process.
+// Objects over a channel whose node returns scripted answers, and of this process.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -98,7 +98,7 @@ std::expected<Opened, Refusal> execute(Thing& thing, const Ask&) {
   return Opened::of(thing);
 }
 
-/// A node that answers what it is told to, in order.
+/// A node that returns scripted answers, in order.
 class ToldChannel final : public Channel {
  public:
   ToldChannel() : Channel(nullptr) {}
@@ -171,7 +171,7 @@ TEST(Channel, AnObjectOfANodeIsAskedByItsNumberThereAlone) {
   EXPECT_EQ(thing->number(), 5u);
   EXPECT_EQ(thing->name(), "t");
   EXPECT_EQ(thing->ask(Ask{thing->number()}).value().id, 5u);
-  node->number = 2;  // another has come
+  node->number = 2;  // another node is there now
   EXPECT_EQ(thing->ask(Ask{thing->number()}).error().code, Code::not_found);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Seeds of hashes, which those whose keys are hashed should not know.
+// Random seeds of hashes, so that clients cannot construct colliding keys.
 #pragma once
 
 #include <sys/random.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind the handles of the public API: interfaces, so that an object may lie in this
-// process or elsewhere. In a process that was forked since, nothing of it is called and nothing is
-// destroyed: public calls ask is_copy() first (public_call.hpp).
+// Base of the implementations behind the handles of the public API, so that an object may be in
+// this process or elsewhere. In a forked process nothing of it is called or destroyed: public calls
+// check is_copy() first (public_call.hpp).
 #pragma once
 
 #include "base/fork_mark.hpp"
@@ -9,7 +9,7 @@
 
 namespace espalier::client {
 
-/// Destroyed through this, and never copied, but by fork().
+/// Destroyed through this class, and never copied, except by fork().
 class Interface {
  public:
   Interface() = default;
@@ -17,14 +17,14 @@ class Interface {
   Interface& operator=(const Interface&) = delete;
   virtual ~Interface() = default;
 
-  /// Whether another process made it, which forked this one. Cost: a relaxed load.
+  /// Whether this is a copy in a forked process. Cost: a relaxed load.
   [[nodiscard]] bool is_copy() const { return mark_.is_copy(); }
 
  private:
   const base::ForkMark mark_;
 };
 
-/// Leaves what another process made.
+/// Leaks copies in a forked process.
 struct DeleteUnlessCopy {
   void operator()(Interface* behind) const noexcept {
     if (behind->is_copy()) {

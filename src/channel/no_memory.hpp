@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the process itself has no memory: what public calls make of that.
+// Conversion of std::bad_alloc into an error, for public calls.
 #pragma once
 
 #include <new>
@@ -8,7 +8,7 @@
 
 namespace espalier::client {
 
-/// Does a call, which returns a Result, and returns out_of_memory where it throws std::bad_alloc.
+/// Returns the Result of `work`, or out_of_memory if it throws std::bad_alloc.
 template <class Work>
 auto or_out_of_memory(const Work& work) -> decltype(work()) {
   try {

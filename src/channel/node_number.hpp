@@ -5,7 +5,7 @@
 
 namespace espalier::channel {
 
-/// The number of a node, which it draws when it starts.
+/// The number of a node, random at each start.
 using NodeNumber = std::uint64_t;
 
 }  // namespace espalier::channel

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a public call reaches what stands behind its handle: not in a process that was forked since,
-// and with an error where the process has no memory.
+// Guards of public calls: forked processes get an error, and so do processes without memory.
 #pragma once
 
 #include "channel/interface.hpp"
@@ -8,7 +7,7 @@
 
 namespace espalier::client {
 
-/// Does a call of what stands behind a handle, which returns a Result or a TableResult.
+/// Calls the implementation behind a handle; `work` returns a Result or a TableResult.
 /// Errors: forked; where it throws std::bad_alloc, out_of_memory. Cost: a relaxed load.
 template <class Work>
 auto call(const Interface& behind, const Work& work) -> decltype(work()) {

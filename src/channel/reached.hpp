@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object as its handles reach it, wherever it lies. A kind of objects says for each of its calls
-// what it does, once, in the namespace of the calls; nodes and stores of this process do it alike:
+// Calls on an object through its handle, wherever the object is. For each of its calls a kind
+// defines the action once, in the namespace of the calls, for nodes and stores of this process
+// alike:
 //
-//   Result<std::shared_ptr<T>> obtain(catalog::Catalog&, const Create&);  // makes or opens one
-//   Opened Opened::of(const T&);                                          // what that answers
+//   Result<std::shared_ptr<T>> obtain(catalog::Catalog&, const Create&);  // creates or opens one
+//   Opened Opened::of(const T&);                                          // the reply to that
 //   Result<Taken> execute(T&, const Take&);                               // or a Refusal, in words
 //
-// The reply of what opens an object has its number as `id`. An `execute` refuses an object that was
-// dropped, for handles of this process ask nobody else; what a row says of lengths it must be able
-// to take or refuse as well. What takes more than one step at a node, or needs the session, is the
-// kind's own (engine/typed_call.hpp).
+// The reply of a call that opens an object has its number as `id`. An `execute` must refuse a
+// dropped object, since handles of this process call it directly, and must accept or refuse every
+// length that the row permits. Calls that take several steps at a node, or need the session, have
+// handlers of their own (engine/typed_call.hpp).
 //
 // Thread: any.
 #pragma once
@@ -42,8 +43,8 @@ template <class T>
   return *std::move(result);
 }
 
-/// A kind of objects whose calls answer what is released already, or make no records: nothing is to
-/// be waited for behind them.
+/// A kind whose calls answer only what is released already, or make no records: callers need not
+/// wait.
 template <class T>
 concept AnswersReleased = requires {
   { T::kAnswersReleased } -> std::convertible_to<bool>;
@@ -74,20 +75,20 @@ Result<typename Request::Reply> Reached<T>::ask(const Request& request) const {
   return reply;
 }
 
-/// An object that is used in this process. One whose effects are recorded keeps its whole store,
-/// and so what takes its records, as long as it is there itself.
+/// An object used in this process. If its effects are recorded, it keeps its store, and so the
+/// log's sink, alive.
 template <class T>
 std::shared_ptr<T> with_store(std::shared_ptr<T> object, const std::shared_ptr<Channel>& channel) {
   if (object->redo() == nullptr) return object;
   struct WithStore {
-    std::shared_ptr<Channel> channel;  // goes last
+    std::shared_ptr<Channel> channel;  // destroyed last
     std::shared_ptr<T> object;
   };
   const auto kept = base::make_shared_until_fork<WithStore>(channel, std::move(object));
   return {kept, kept->object.get()};
 }
 
-/// The same of this process.
+/// The same for a store of this process.
 template <class T, class Request, class MakeHandle, class Handle>
 Result<Handle> reach_own(const std::shared_ptr<Channel>& channel, const Request& request,
                          const MakeHandle& make_handle) {
@@ -105,12 +106,12 @@ Result<Handle> reach_own(const std::shared_ptr<Channel>& channel, const Request&
   }
   const std::shared_ptr<T> made = *object;
   try {
-    const auto reply = Request::Reply::of(*made);  // before the wait, which is for what it tells
+    const auto reply = Request::Reply::of(*made);  // read before the wait, which covers it
     auto durable = Request::kCall.changes ? await_answer_of(own.redo(), object)
                                           : channel::await_opened(own, reply.id);
     if (!durable) return std::unexpected(durable.error());
     return make_handle(Reached<T>(std::move(name), with_store(*std::move(object), channel)), reply);
-  } catch (...) {  // no memory for a handle: then there is no object either
+  } catch (...) {  // no memory for a handle: then no object is created either
     const catalog::EntryPointer named =
         Request::kCall.changes ? own.find_any(request.name) : nullptr;
     if (named != nullptr && named->object == made)
@@ -119,8 +120,8 @@ Result<Handle> reach_own(const std::shared_ptr<Channel>& channel, const Request&
   }
 }
 
-/// Makes an object or opens it, as the request asks; returns `make_handle(Reached<T>, reply)`.
-/// Throws std::bad_alloc, as making the handle may, and then has made no object.
+/// Creates or opens an object, as the request says; returns `make_handle(Reached<T>, reply)`.
+/// Throws std::bad_alloc, as make_handle may, and then has created no object.
 /// Errors: those of the call, and as Reached::ask.
 template <class T, class Request, class MakeHandle>
 auto reach(const std::shared_ptr<Channel>& channel, const Request& request,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An object as its handles keep it, wherever it lies; reached.hpp has how it is made and asked.
+// A handle's reference to an object, wherever it is; reached.hpp has its creation and calls.
 //
 // Thread: any.
 #pragma once
@@ -18,30 +18,30 @@ namespace espalier::channel {
 
 class Channel;
 
-/// An object of this process, which stays as long as this, or the way to one of a node. Copies
-/// share it. Those that fork() makes are left as they are.
+/// Owns an object of this process, or refers to one on a node. Copies share it. Copies in forked
+/// processes are left untouched.
 template <class T>
 class Reached {
  public:
   Reached(std::string name, std::shared_ptr<T> own)
       : at_(base::make_shared_until_fork<At>(std::move(name), nullptr, 0, own->id(),
                                              std::move(own))) {}
-  /// `node` gave it this number.
+  /// `number`: assigned by `node`.
   Reached(std::string name, std::shared_ptr<Channel> channel, NodeNumber node, std::uint32_t number)
       : at_(base::make_shared_until_fork<At>(std::move(name), std::move(channel), node, number,
                                              nullptr)) {}
 
   [[nodiscard]] const std::string& name() const { return at_->name; }
-  /// As requests name it.
+  /// The object's id in requests.
   [[nodiscard]] std::uint32_t number() const { return at_->number; }
   [[nodiscard]] NodeNumber node() const { return at_->node; }
-  /// Null: it is a node's. For who can do more with one of this process than ask.
+  /// Null: it is on a node. For callers that use an object of this process directly.
   [[nodiscard]] T* own() const { return at_->own.get(); }
 
-  /// Asks for something of it, which names it by its number; or by its name, and then the reply
-  /// may be about a younger one.
-  /// Errors: those of the call; invalid_argument (what it asks for cannot be), corrupt (the node's
-  /// reply is none), and as Channel::ask; forked.
+  /// Issues a call on the object, which names it by its id; or by its name, and then the reply may
+  /// concern a younger object.
+  /// Errors: those of the call; invalid_argument (an invalid request), corrupt (the node's reply
+  /// does not parse), and as Channel::ask; forked.
   template <class Request>
   Result<typename Request::Reply> ask(const Request& request) const;
 
@@ -57,10 +57,10 @@ class Reached {
 
     const base::ForkMark mark;
     const std::string name;
-    const std::shared_ptr<Channel> channel;  // of those of a node
+    const std::shared_ptr<Channel> channel;  // if it is on a node
     const NodeNumber node;
     const std::uint32_t number;
-    const std::shared_ptr<T> own;  // null: it is a node's
+    const std::shared_ptr<T> own;  // null: it is on a node
   };
 
   std::shared_ptr<const At> at_;

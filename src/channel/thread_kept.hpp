@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread keeps of the stores that it used: of each a session, which it gives back when it
-// ends.
+// A thread's cached sessions: one for each store that it has used, returned to its pool when the
+// thread ends.
 //
-// Calls may come when it has given them back: of destructors of other thread_local objects and, of
-// the main thread, of static ones and of functions for atexit(). So this has no destructor: whoever
-// has one calls end() at the end of its thread, and then nothing is kept any more.
+// Calls may come after that: from destructors of other thread_local objects and, on the main
+// thread, of static ones and from atexit() functions. So this class has no destructor: its owner
+// calls end() at the end of the thread, and afterwards nothing is cached.
 //
-// What a fork() made copies of is forgotten and left as it is.
+// Copies in forked processes are dropped and left untouched.
 //
 // Thread: its own.
 #pragma once
@@ -32,14 +32,14 @@ class ThreadKept {
     while (entry != nullptr && entry->pool.get() != pool) entry = entry->next;
     return entry;
   }
-  /// Whether a session can be kept; else each is for one call.
+  /// Whether sessions are cached; if not, each is for one call.
   [[nodiscard]] bool keeps() const { return !ended_; }
   /// Requires: keeps().
   void add(std::unique_ptr<Entry> entry) noexcept {
     entry->next = first_;
     first_ = entry.release();
   }
-  /// Forgets the sessions of pools that `which(pool)` says, without giving them back.
+  /// Drops the sessions of pools for which `which(pool)` is true, without returning them.
   template <class Which>
   void drop(const Which& which) {
     Entry* dropped = nullptr;
@@ -54,11 +54,11 @@ class ThreadKept {
     }
     while (dropped != nullptr) delete std::exchange(dropped, dropped->next);
   }
-  /// Forgets those that cannot be used any more.
+  /// Drops unusable sessions.
   void drop_unusable() {
     drop([](const Pool& pool) { return pool.is_copy() || pool.closed(); });
   }
-  /// Gives all back.
+  /// Returns all sessions to their pools, for good.
   void end() noexcept {
     ended_ = true;
     while (first_ != nullptr) {

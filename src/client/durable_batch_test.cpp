@@ -73,14 +73,14 @@ class LostRecords : public testing::Test {
   ~LostRecords() override { core_->catalog.record_to(nullptr); }
   /// From now on there are records, all of which are durable by the next call.
   void record() { core_->catalog.record_to(&sink_); }
-  /// Calls, makes the records durable that it hands over, and returns what it answers.
+  /// Calls `work`, makes the records durable that it hands over, and returns its answer.
   template <class Work>
   auto durable(const Work& work) {
     auto answer = begun(work);
     sink_.make_durable();
     return answer.get();
   }
-  /// The same, but they never will be.
+  /// The same, but the records never become durable.
   template <class Work>
   auto lost(const Work& work) {
     auto answer = begun(work);
@@ -223,7 +223,7 @@ TEST_F(LostRecords, WhatIsDurableIsOpened) {
   EXPECT_EQ(store_->open_map("h").error(), catalog::kRecordLost) << "of another kind";
 }
 
-// A thread that waits for the disk keeps no memory back.
+// A thread that waits for the disk pins no epoch.
 TEST_F(LostRecords, WhoWaitsExposesNoEpoch) {
   Map map = *store_->create_map("m");
   record();

@@ -14,6 +14,7 @@
 #include "channel/embedded/embedded_channel.hpp"
 #include "kinds/map/client/embedded_map.hpp"
 #include "kinds/table/client/embedded_tables.hpp"
+#include "store/clock_groups.hpp"
 
 namespace espalier::client {
 namespace {
@@ -48,7 +49,7 @@ EmbeddedStore::EmbeddedStore(memory::Region region, const StoreOptions& options)
       channel_(base::make_shared_until_fork<EmbeddedChannel>(shared_)),
       regexes_(options.regexes),
       sessions_(base::make_shared_until_fork<CallContextPool>(core_)) {
-  if (options.shared_clock) core_.share_clock();
+  if (options.shared_clock) core_.groups->share();
 }
 
 EmbeddedStore::EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
@@ -72,8 +73,8 @@ MapImpl* EmbeddedStore::behind_handles(std::shared_ptr<tree::MapCore> core) {
   return map.get();
 }
 
-// All that a handle of one more map needs, taken before there is the map: a call that has no memory
-// for it then has made none.
+// Allocates all that a handle of one more map needs, before the map is created: a call that finds
+// no memory then has created none.
 EmbeddedStore::MapsById::node_type EmbeddedStore::handle_room() {
   MapsById made;
   made.emplace(0, std::make_unique<EmbeddedMap>(sessions_));
@@ -81,7 +82,7 @@ EmbeddedStore::MapsById::node_type EmbeddedStore::handle_room() {
   return made.extract(made.begin());
 }
 
-// What is told of maps is durable; no lock is held while the disk flushes.
+// Waits until what an answer reveals about maps is durable; no lock is held while the disk flushes.
 template <class Answer>
 Result<Answer> EmbeddedStore::durable(Result<Answer> answer) const {
   if (const auto done = catalog::await_objects(core_.catalog); !done) {
@@ -116,7 +117,7 @@ Result<MapImpl*> EmbeddedStore::make_map(std::string_view name, const MapOptions
   return maps_.insert(std::move(room)).position->second.get();
 }
 
-// Its id is told as well, for nothing is looked at in it without the lock: it may be dropped.
+// Also returns the id: without the lock the map may be dropped, and must not be read.
 Result<MapImpl*> EmbeddedStore::find_map(std::string_view name, std::uint32_t& id) {
   const std::lock_guard lock(mutex_);
   auto core = core_.catalog.open<tree::MapCore>(name);
@@ -126,7 +127,7 @@ Result<MapImpl*> EmbeddedStore::find_map(std::string_view name, std::uint32_t& i
 }
 
 Result<void> EmbeddedStore::take_map_away(std::string_view name) {
-  std::unique_ptr<EmbeddedMap> map;  // goes after the lock, and with it the memory
+  std::unique_ptr<EmbeddedMap> map;  // destroyed after the lock is released, and with it the memory
   const std::lock_guard lock(mutex_);
   const auto core = core_.catalog.drop<tree::MapCore>(name);
   if (!core) return std::unexpected(core.error());
@@ -153,7 +154,7 @@ void EmbeddedStore::trim() {
   if (const auto session = SessionLease::take(sessions_)) {
     tree::ThreadContext& thread = (*session)->thread;
     static_cast<void>(core_.parts.give_back(thread.cache));
-    // The first round stamps what was waiting for its release, the next frees it.
+    // The first round stamps what awaited its release, the next frees it.
     for (int round = 0; round < 3; ++round) core_.reclaimer.collect(thread.cache);
     thread.cache.flush();
   }

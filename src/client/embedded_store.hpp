@@ -24,17 +24,16 @@ namespace espalier::client {
 class EmbeddedStore final : public StoreImpl {
  public:
   static constexpr std::uint32_t kParticipantsMax = 16384;
-  /// What becomes of a map that is dropped while its handles may be in use.
+  /// What happens to a map that is dropped while handles to it may be in use.
   enum class Dropped : std::uint8_t {
-    freed,  ///< whoever drops it says that nobody uses it: Store::drop_map
-    kept,   ///< others drop it, too: see keeps_dropped()
+    freed,  ///< the caller of Store::drop_map guarantees that none is in use
+    kept,   ///< other clients drop it, too: see keeps_dropped()
   };
 
   /// Errors: as Store::open.
   static Result<std::unique_ptr<StoreImpl>> open(const StoreOptions& options);
   EmbeddedStore(memory::Region region, const StoreOptions& options);
-  /// A way to the objects of a store that others have, too: those whom it serves, or what keeps it
-  /// in a folder.
+  /// Uses a store that is shared with the clients that it serves, or with its data folder.
   EmbeddedStore(std::shared_ptr<tree::StoreCore> core,
                 std::shared_ptr<table::RegexCompiler> regexes, Dropped dropped = Dropped::kept);
   /// Memory for a store with these options. Errors: as Store::open.
@@ -55,9 +54,9 @@ class EmbeddedStore final : public StoreImpl {
   void trim() override;
 
   [[nodiscard]] std::uint64_t limit_bytes() const { return core_.region.limit_bytes(); }
-  /// Whether it keeps a map that is dropped, for handles that may be in use.
+  /// Whether it keeps a dropped map alive, for handles that may be in use.
   [[nodiscard]] bool keeps_dropped();
-  /// Calls of the program's own, before anybody uses the store.
+  /// Sets the program's own calls. Requires: no thread uses the store yet.
   void carry_out(std::shared_ptr<const program::OwnCalls> calls) { own_calls_ = std::move(calls); }
 
  private:
@@ -70,14 +69,15 @@ class EmbeddedStore final : public StoreImpl {
   [[nodiscard]] Result<Answer> durable(Result<Answer> answer) const;
   [[nodiscard]] MapImpl* behind_handles(std::shared_ptr<tree::MapCore> core);
 
-  const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that somebody holds
+  const std::shared_ptr<tree::StoreCore> shared_;  // with all tables that are in use
   tree::StoreCore& core_;
   const std::shared_ptr<EmbeddedChannel> channel_;
   const std::shared_ptr<table::RegexCompiler> regexes_;  // of StoreOptions; may be null
   const bool keeps_dropped_ = false;
   std::shared_ptr<const program::OwnCalls> own_calls_;  // null: none
   const std::shared_ptr<CallContextPool> sessions_;
-  std::mutex mutex_;  // guards maps_, together with what the catalogue says; taken before its lock
+  std::mutex mutex_;  // guards maps_ and its agreement with the catalogue; taken before the
+                      // catalogue's lock
   MapsById maps_;
 };
 

@@ -22,23 +22,23 @@
 namespace espalier::client {
 namespace {
 
-// A chain has another head by then, and a node that is started again has begun.
+// By then a chain has another head, and a restarted node serves.
 constexpr std::uint64_t kRepeatForNs = 10'000'000'000;
 constexpr int kRepeatPauseMs = 5;
 
-// There is no memory for an answer, and what was asked for may be done.
+// There is no memory for an answer, and the transaction may have been executed.
 constexpr Error kNoRoomForAnswer{Code::system, 0, ENOMEM};
 
-/// An answer, or why there is none.
+/// An answer, or the reason why there is none.
 struct Asked {
   std::expected<channel::Answer, channel::Refusal> answer;
-  bool lost = false;  // it had been asked for, and no answer was read: it may be done
+  bool lost = false;  // it was sent, and no answer was read: it may have been executed
 
   [[nodiscard]] Error error() const { return answer.error().error; }
 };
 
-// Whether it may be answered by another connection. What a node says itself of its system is that
-// its log has failed: a chain has another head then.
+// Whether another connection may answer it. A node reports the code system when its log has failed:
+// a chain then gets another head.
 bool may_be_repeated(Code code) {
   return code == Code::connection_lost || code == Code::system ||
          code == Code::too_many_participants;
@@ -67,8 +67,8 @@ Asked ask_until_answered(channel::Channel& channel, const Request& asked) {
   return last;
 }
 
-// What says that nothing was done, and that nothing will be, whatever is still on its way. Of a
-// request that was asked for once anything the node says is so.
+// Whether the error implies that the transaction was not executed, and will not be, whatever is
+// still under way. For a request that was sent once, every error of the node implies it.
 bool is_final(const Asked& asked) {
   switch (asked.error().code) {
     case Code::connection_lost:
@@ -79,7 +79,7 @@ bool is_final(const Asked& asked) {
     case Code::not_permitted:
     case Code::out_of_memory:
     case Code::busy:
-    case Code::unsupported:  // as of a node that knows no numbers, which listens there now
+    case Code::unsupported:  // for example a node without numbers, which has the address now
     case Code::too_many_participants: return !asked.lost;
     default: return true;
   }
@@ -123,7 +123,7 @@ OwnNumbers::Number number_of(const NumberedClient& client) {
   return {client.id, client.next, client.next - 1};
 }
 
-// As the node's handler does (engine/transactions.cpp).
+// Matches the node's handler (engine/transactions.cpp).
 Result<Transacted> result_of(catalog::ClientFact fact, std::uint64_t version,
                              std::string_view bytes, std::size_t gets) {
   if (fact == catalog::ClientFact::condition) {
@@ -171,12 +171,12 @@ Result<Transacted> run_here(catalog::Catalog& catalog, store::ClientTurn& turn,
   return read_result(catalog::ClientFact::done, done->version, bytes, asked.gets);
 }
 
-// What was asked for wrote nothing.
+// The request wrote nothing.
 std::unexpected<Error> refused_without_number(const Error& error) {
   return error == kNoRoomForAnswer ? fail(Code::out_of_memory) : std::unexpected<Error>(error);
 }
 
-// One that writes nothing needs no number: whoever asks again reads what is there then.
+// A transaction that writes nothing needs no number: a retry reads the state of that time.
 Result<Transacted> transact_without_number(channel::Channel& channel,
                                            const TransactionBytes& asked) {
   const Asked done =
@@ -215,7 +215,7 @@ Result<Transacted> transact_numbered(channel::Channel& channel, const Transactio
   const object_calls::TransactOnce request = once(asked, number_of(client));
   if (const auto fault = request.fault()) return fail(Code::invalid_argument, fault->detail);
   Asked done = ask_until_answered(channel, request);
-  // The number may have been done, and the client asks by it itself: it is to know.
+  // The number may have been executed, and the caller manages it: report the error.
   const bool unknown = !done.answer && done.error().code == Code::outdated;
   return unknown ? std::unexpected(done.error()) : read_or_lost(done, asked.gets);
 }
@@ -235,13 +235,14 @@ Result<Transacted> transact_with_own_number(channel::Channel& channel, OwnNumber
     const Asked done = ask_until_answered(channel, once(asked, *number));
     const bool unknown = !done.answer && done.error().code == Code::outdated;
     if (unknown) numbers.forget(number->client);
-    // It was asked for once, and refused: the next client's is the first that may be done.
+    // It was sent once, and refused: a transaction under a new client id is the first that may be
+    // executed.
     if (unknown && !done.lost) {
       if (clients < 2) continue;
-      return fail(Code::busy);  // so many others ask that it is forgotten at once
+      return fail(Code::busy);  // so many other clients that each id is forgotten immediately
     }
     auto result = read_or_lost(done, asked.gets);
-    // It was done, and what it had read is not known any more.
+    // It was executed, and its reads are no longer known.
     const bool is_whole = !result || result->found_is_known || asked.gets == 0;
     return is_whole ? result : std::unexpected(kNoRoomForAnswer);
   }
@@ -252,7 +253,7 @@ Result<Transacted> transact_with_own_number(channel::Channel& channel, OwnNumber
 Result<std::uint64_t> OwnNumbers::known_client(channel::Channel& channel) {
   if (unsupported_) return fail(Code::unsupported);
   if (client_ != 0) return client_;
-  // One whose answer is lost is made in vain, and forgotten one day.
+  // If the answer is lost, the client id is unused, and the node eventually forgets it.
   const Asked made = ask_until_answered(channel, object_calls::TransactionClient{});
   if (!made.answer) {
     unsupported_ = made.error().code == Code::unsupported;

@@ -29,13 +29,13 @@ object_calls::Drop dropping(std::string_view name) {
 
 Result<std::unique_ptr<StoreImpl>> RemoteStore::connect(const NodeAddress& address,
                                                         const StoreOptions& options) {
-  // Whether a node listens there or not.
+  // Checked whether a node listens there or not.
   if (options.access == Access::in_network && !sends_packets(address)) {
     return fail(Code::unsupported);
   }
   auto sessions = base::make_shared_until_fork<RemoteSessions>(address, options);
-  auto store = std::make_unique<RemoteStore>(sessions, options);  // which ends them if this fails
-  // So that an address that leads nowhere is told now, and so is a node that cannot be read.
+  auto store = std::make_unique<RemoteStore>(sessions, options);  // which ends them on failure
+  // Reports an unreachable address now, and a node that cannot be read.
   const auto session = RemoteLease::take(sessions);
   if (!session) return std::unexpected(session.error());
   if (sessions->asks_by_datagrams()) {
@@ -64,14 +64,14 @@ tree::WalkTraffic RemoteStore::read_traffic() const {
   return sum;
 }
 
-// Handles are raw pointers and stay valid, so a map that was opened is kept, even if one of the
-// same name is made later.
+// Handles are raw pointers and stay valid, so an opened map is kept, even if one of the same name
+// is created later.
 Result<MapImpl*> RemoteStore::keep(const wire::CallMessage& request) {
   const auto session = RemoteLease::take(sessions_);
   if (!session) return std::unexpected(session.error());
   try {
     return keep(**session, request);
-  } catch (...) {  // no memory for what the node made: then it is to go again
+  } catch (...) {  // no memory for the node's new map: undo it
     if (request.offload == map_calls::Create::kCall.id) {
       static_cast<void>(ask((*session)->requests, dropping(request.key)));
     }
@@ -79,7 +79,7 @@ Result<MapImpl*> RemoteStore::keep(const wire::CallMessage& request) {
   }
 }
 
-// Throws std::bad_alloc when the node has answered, and not before: the message is short.
+// Throws std::bad_alloc only once the node has answered: the message is short.
 Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const wire::CallMessage& request) {
   const std::string_view name = request.key;
   const auto reply = session.requests.call(request);
@@ -91,8 +91,7 @@ Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const wire::CallMessa
   const std::lock_guard lock(mutex_);
   RemoteMap*& known = by_name_[std::string(name)];
   if (known == nullptr || !known->is(node, opened->id)) {
-    auto map = std::make_unique<RemoteMap>(sessions_, std::string(name), node, opened->id,
-                                           opened->shape, std::nullopt, opened->durability);
+    auto map = std::make_unique<RemoteMap>(sessions_, std::string(name), node, *opened);
     RemoteMap* const made = map.get();
     maps_.push_back(std::move(map));
     known = made;
@@ -100,7 +99,7 @@ Result<MapImpl*> RemoteStore::keep(RemoteSession& session, const wire::CallMessa
   return known;
 }
 
-// The handle of an older one follows by itself, but may be of other options.
+// The handle of an older one adapts by itself, but may have other options.
 MapImpl* RemoteStore::keep_sharded(RemoteSession& session, std::string_view name,
                                    const OpenedMap& opened) {
   const std::lock_guard lock(mutex_);
@@ -116,15 +115,17 @@ MapImpl* RemoteStore::keep_sharded(RemoteSession& session, std::string_view name
 }
 
 Result<MapImpl*> RemoteStore::create_map(std::string_view name, const MapOptions& options) {
-  if (!catalog::Catalog::is_name(name)) return fail(Code::invalid_argument);
+  const bool good =
+      catalog::Catalog::is_name(name) && wire::is_group_of(options.group, options.versions);
+  if (!good) return fail(Code::invalid_argument);
   const wire::RequestMessage<map_calls::Create> create(
-      {name, tree::shape_of(options), wire::number_of(options.durability)});
+      {name, tree::shape_of(options), wire::number_of(options.durability), options.group});
   return keep(create.get());
 }
 
 Result<MapImpl*> RemoteStore::open_map(std::string_view name) {
   if (!catalog::Catalog::is_name(name)) return fail(Code::not_found);
-  const wire::RequestMessage<map_calls::Open> open({name, 1});  // it takes no part for the whole
+  const wire::RequestMessage<map_calls::Open> open({name, 1});  // never a shard for the map
   return keep(open.get());
 }
 
@@ -141,8 +142,8 @@ Result<void> RemoteStore::drop_map(std::string_view name) {
   return others;
 }
 
-// Of a map that lies on several nodes, whatever can be dropped is: a node that is gone leaves its
-// shard, which can be dropped there later. One that has another map of this name keeps it.
+// Drops all shards of a map that can be dropped: a node that is down keeps its shard, which can be
+// dropped there later. A node with a different map of this name keeps it.
 Result<void> RemoteStore::drop_others(std::string_view name, const wire::ShardMap& map) {
   Result<void> all;
   for (std::size_t i = 0; i < map.size(); ++i) {

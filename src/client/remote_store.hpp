@@ -43,7 +43,7 @@ class RemoteStore final : public StoreImpl {
   void trim() override {}
 
  private:
-  /// The map that a request by its name makes or opens.
+  /// The map that a request creates or opens by name.
   Result<MapImpl*> keep(const wire::CallMessage& request);
   Result<MapImpl*> keep(RemoteSession& session, const wire::CallMessage& request);
   Result<void> drop_others(std::string_view name, const wire::ShardMap& map);

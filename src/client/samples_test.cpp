@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of the objects of a store in this process; those of nodes have tests with nodes.
+// Samples of the objects of a store in this process; nodes have tests of their own.
 #include <gtest/gtest.h>
 
 #include <algorithm>

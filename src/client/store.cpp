@@ -55,7 +55,7 @@ std::string Store::explain_address(std::string_view address) {
   if (node) return "";
   std::string text = "'" + std::string(address) + "' is no address of a store. ";
   text += client::explain_node_address(node.error());
-  const bool unknown = node.error().detail <= 1;  // no form of an address, or none of the fabric
+  const bool unknown = node.error().detail <= 1;  // not a valid address, or not one of the fabric
   return unknown ? text + " Or embedded, for a store in this process." : text;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far the log of a store is.
+// The progress of a store's log.
 #include "channel/channel.hpp"
 #include "channel/objects.hpp"
 #include "channel/public_call.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a store: one in this process (embedded_store.hpp) or on a node
+// The implementation of a store: in this process (embedded_store.hpp) or on a node
 // (remote_store.hpp).
 //
 // Thread: any.
@@ -29,32 +29,32 @@ class TablesImpl;
 /// A store. Costs and errors as in Store.
 class StoreImpl : public Interface {
  public:
-  /// What stands behind a store.
+  /// The implementation of a store.
   static StoreImpl& of(const Store& store) { return *store.impl_; }
-  /// A store of its own.
+  /// A store that owns this implementation.
   static Store handle(std::unique_ptr<StoreImpl> impl) { return Store(std::move(impl)); }
-  /// Leaves what stands behind a store that was only lent.
+  /// Releases the implementation of a lent store, without destroying it.
   static void leave(Store& store) { static_cast<void>(store.impl_.release()); }
 
   /// Returned maps are never null.
   virtual Result<MapImpl*> create_map(std::string_view name, const MapOptions& options) = 0;
   virtual Result<MapImpl*> open_map(std::string_view name) = 0;
   virtual Result<void> drop_map(std::string_view name) = 0;
-  /// The way to its objects; never null.
+  /// The channel to its objects; never null.
   [[nodiscard]] virtual std::shared_ptr<channel::Channel> channel() = 0;
 
   [[nodiscard]] virtual const std::string& page_message() const = 0;
   virtual Result<std::uint64_t> memory_bytes() = 0;
-  /// The numbers of the node that keeps it, as they travel (wire/node_numbers.hpp).
+  /// The counters of its node, encoded (wire/node_numbers.hpp).
   /// Errors: unsupported (there is no node, or an older one), connection_lost.
   virtual Result<std::string> node_numbers() = 0;
   /// Its tables (kinds/table/client/tables.hpp); never null.
   [[nodiscard]] virtual std::unique_ptr<TablesImpl> tables() = 0;
-  /// Calls of the program's own that are carried out in this process; null: there are none.
+  /// The program's own calls that this process executes; null: none.
   [[nodiscard]] virtual const program::OwnCalls* own_calls() const { return nullptr; }
-  /// Numbers of its transactions, of a store on a node; null: they have none.
+  /// The numbers of its transactions, for a store on a node; null: none.
   [[nodiscard]] virtual OwnNumbers* own_numbers() { return nullptr; }
-  /// What one-sided reads took: those of calls that ended, and of pipelines that are gone.
+  /// Traffic of one-sided reads: of finished calls, and of destroyed pipelines.
   [[nodiscard]] virtual tree::WalkTraffic read_traffic() const { return {}; }
   virtual void trim() = 0;
 };

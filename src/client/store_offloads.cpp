@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls and objects that a program has defined, of a store: those of this process are carried out
-// by the calling thread, those of a node by the node.
+// A store's calls and objects that a program has defined: the calling thread executes those of this
+// process, and the node those of a node.
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,13 +23,13 @@ using client::StoreImpl;
 
 namespace {
 
-/// On which object of a node or of this process; none: on none.
+/// The object of a call, on a node or in this process; none: no object.
 struct OnObject {
   channel::NodeNumber node = 0;
   std::uint32_t number = 0;
 };
 
-/// Lends the store that carries the call out.
+/// Lends the store to the function that executes the call.
 class LentStore final : public program::StoreSource {
  public:
   explicit LentStore(StoreImpl& store) : store_(store) {}
@@ -53,7 +53,7 @@ TableError refusal(Code code, std::size_t detail = 0) {
   return {{code, 0, static_cast<std::uint32_t>(detail)}, {}};
 }
 
-/// What is known before anybody is asked. None: it may be asked for.
+/// Checks the request before it is sent. None: valid.
 std::optional<TableError> wrong_with(const OffloadRow& row, ObjectKind kind,
                                      std::string_view request) {
   if (row.number < kOwnCalls || row.kind != kind) {
@@ -111,7 +111,7 @@ TableResult<std::string> ask_for(StoreImpl& store, const OffloadRow& row, Object
   });
 }
 
-/// The number of an object that this process makes or opens.
+/// The number of an object that this process creates or opens.
 TableResult<OnObject> obtain_own(StoreImpl& store, const KindRow& row, std::string_view name,
                                  const std::string_view* form) {
   const program::OwnCalls* const own = store.own_calls();
@@ -124,7 +124,7 @@ TableResult<OnObject> obtain_own(StoreImpl& store, const KindRow& row, std::stri
   return OnObject{0, (*object)->id()};
 }
 
-/// What the answer of a call that opens an object says. Errors: corrupt.
+/// Decodes the answer of a call that opens an object. Errors: corrupt.
 TableResult<OnObject> opened(const channel::Answer& answer) {
   const std::uint64_t number = answer.reply.header.version;
   if (number == 0 || number > ~std::uint32_t{0} || !answer.reply.payload.empty()) {

@@ -75,7 +75,7 @@ Transaction& Transaction::only_if_version(std::string_view map, std::string_view
   return *this;
 }
 
-// It keeps its memory for the next one.
+// Keeps the memory for the next transaction.
 void Transaction::clear() {
   maps_.clear();
   steps_.clear();
@@ -91,7 +91,7 @@ Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::
   memory::VersionClock& clock = **store::clock_of(*objects);
   for (const store::ObjectSteps& each : *objects) catalog::wait_for_disk(*each.object);
   Transacted result;
-  result.found.reserve(gets);  // once it is done, nothing may fail
+  result.found.reserve(gets);  // allocated now: after execution nothing may fail
   auto done = store::transact(*catalog.store(), *objects);
   if (!done) return std::unexpected(done.error());
   if (!store::wait_for_release(clock, done->wait_for)) return std::unexpected(catalog::kRecordLost);
@@ -105,7 +105,7 @@ Result<Transacted> transact_here(catalog::Catalog& catalog, const object_calls::
   return result;
 }
 
-// It was done, and nobody may say that it was not: there is no memory for what it has found.
+// It was executed, and must not be reported as failed, but there is no memory for its reads.
 constexpr Error kAnswerLost{Code::system, 0, ENOMEM};
 
 Result<Transacted> read_answer(const channel::Reply& reply, std::size_t gets) {
@@ -116,7 +116,7 @@ Result<Transacted> read_answer(const channel::Reply& reply, std::size_t gets) {
   return Transacted{answer->version, *std::move(found)};
 }
 
-// Of a node that knows no numbers.
+// For a node without numbers.
 Result<Transacted> transact_unnumbered(channel::Channel& channel,
                                        const client::TransactionBytes& asked) {
   const wire::RequestMessage<object_calls::Transact> message({asked.objects, asked.bytes});
@@ -144,7 +144,7 @@ Result<Transacted> transact_by(client::StoreImpl& store, const Transaction& tran
   return knows_none ? transact_unnumbered(channel, *asked) : done;
 }
 
-// A number stays where it may be done, or may be tried again.
+// Whether the number is used up: false if the transaction may still be executed, or retried.
 bool ends_number(const Result<Transacted>& done) {
   if (done) return true;
   switch (done.error().code) {

@@ -15,7 +15,7 @@ namespace espalier::client {
 
 namespace {
 
-/// Of its message, where there can be one.
+/// An upper bound on the message, if it is valid.
 std::size_t bytes_at_most(const Transaction& transaction) {
   std::size_t bytes = 0;
   for (const std::string& name : transaction.maps()) bytes += sizeof(std::uint16_t) + name.size();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A transaction of the public API as the call's bytes say it (catalog/transaction_calls.hpp), and
-// what it has read out of those of an answer.
+// Encodes a transaction of the public API as a call (catalog/transaction_calls.hpp), and decodes
+// what it has read from an answer.
 //
 // Thread: plain functions.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace espalier::client {
 
-/// What is asked for.
+/// The encoded request.
 struct TransactionBytes {
   std::uint32_t objects = 0;
   std::size_t gets = 0;
@@ -22,10 +22,10 @@ struct TransactionBytes {
   std::string bytes{};
 };
 
-/// Errors: invalid_argument, key_too_long, value_too_long: what no message can say; std::bad_alloc.
+/// Errors: invalid_argument, key_too_long, value_too_long (not encodable); std::bad_alloc.
 [[nodiscard]] Result<TransactionBytes> bytes_of(const Transaction& transaction);
 
-/// What so many gets have found. Errors: corrupt; std::bad_alloc.
+/// The results of so many gets. Errors: corrupt; std::bad_alloc.
 [[nodiscard]] Result<std::vector<std::optional<Found>>> read_found(std::string_view bytes,
                                                                    std::size_t gets);
 

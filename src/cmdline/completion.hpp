@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts that complete a program in a shell, made from the parser's own commands and options, so
-// that they cannot say anything else than the parser does.
+// Shell completion scripts, generated from the parser's own commands and options, so that they
+// cannot differ from the parser.
 //
-// All three work alike: the words before the cursor tell which command is being typed ("map
-// create"); then come its options, its commands, files, or the values of the option just typed.
+// All three work alike: the words before the cursor determine the command ("map create"); then come
+// its options, its commands, files, or the values of the option just typed.
 #pragma once
 
 #include <iosfwd>
@@ -18,7 +18,7 @@ class App;
 
 namespace espalier::cmdline {
 
-/// An option of a command, as a shell needs it.
+/// An option of a command, for a shell.
 struct OptionWords {
   std::vector<std::string> names;  ///< "-f", "--file"
   std::string description;
@@ -38,7 +38,7 @@ struct CommandWords {
   bool takes_files = false;           ///< as operands
 };
 
-/// What the parser knows.
+/// The parser's commands.
 [[nodiscard]] CommandWords command_words(const CLI::App& app);
 
 [[nodiscard]] std::string bash_completion(const CommandWords& program);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a program of the command line ends, and how it tells what went wrong.
+// Exit codes and error messages of command-line programs.
 #pragma once
 
 #include <expected>
@@ -14,10 +14,10 @@ inline constexpr int kOk = 0;
 inline constexpr int kFailed = 1;  ///< not found, bad data, an error of the world
 inline constexpr int kUsage = 2;   ///< the command line itself is wrong
 
-/// Why a command cannot go on, in words for the person at the keyboard.
+/// Why a command failed, in words for the user.
 struct Failure {
   int exit_code = kFailed;
-  std::string what;  ///< what cannot be done, and why
+  std::string what;  ///< what failed, and why
   std::string hint;  ///< what to do about it; may be empty
 };
 

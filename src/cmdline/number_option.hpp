@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Options that take numbers. The parser's own conversion lets through what is no such number, "-1"
-// as the largest one, or "nan", and says of the rest only that it could not convert it. Here a
-// number is decimal digits, of a fraction also with a point and an exponent, and within limits;
-// whatever else is given is refused with the option, what was given, and what was expected.
+// Options that take numbers. The parser's own conversion accepts invalid numbers, "-1" as the
+// largest one, or "nan", and otherwise only reports that it could not convert. Here a number is
+// decimal digits, for a fraction also with a point and an exponent, and within limits; anything
+// else is refused with the option, the given text, and the expected form.
 //
 // Thread: any; no state.
 #pragma once
@@ -26,14 +26,14 @@ template <class T>
 concept Number =
     std::same_as<T, std::uint32_t> || std::same_as<T, std::uint64_t> || std::same_as<T, double>;
 
-/// What an option takes: min to max, both included. A fraction is finite, whatever max is.
+/// Range of an option: min to max, both included. Fractions are finite, whatever max is.
 template <Number T>
 struct Range {
   T min = 0;
   T max = std::numeric_limits<T>::max();
 };
 
-/// The number that the text is, if it is one and the range has it.
+/// Parses the text; nullopt if it is not a number in the range.
 template <Number T>
 [[nodiscard]] std::optional<T> parse_number(std::string_view text, Range<T> range);
 
@@ -41,7 +41,7 @@ template <Number T>
 template <Number T>
 [[nodiscard]] std::string expected(Range<T> range);
 
-/// How the parser is told that `text`, given to the option with these names, is not `expected`.
+/// The parser's error that `text`, given to the option with these names, is not `expected`.
 [[nodiscard]] CLI::ValidationError not_expected(const std::string& names, const std::string& text,
                                                 const std::string& expected);
 
@@ -62,7 +62,7 @@ CLI::Option* add_number_function(CLI::App& command, const std::string& names,
       ->type_name("N");
 }
 
-/// Adds an option that takes a number into `to`, and says in its help what it is without.
+/// Adds an option that stores a number in `to`, and shows its default in the help.
 template <Number T>
 CLI::Option* add_number(CLI::App& command, const std::string& names, T& to,
                         const std::string& description, std::type_identity_t<Range<T>> range = {}) {
@@ -71,7 +71,7 @@ CLI::Option* add_number(CLI::App& command, const std::string& names, T& to,
       ->default_str(fmt::format("{}", to));
 }
 
-/// Adds an option that takes numbers with commas between; without it `to` stays as it is.
+/// Adds an option that takes comma-separated numbers; without it `to` is unchanged.
 template <Number T>
 CLI::Option* add_numbers(CLI::App& command, const std::string& names, std::vector<T>& to,
                          const std::string& description,

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses a command line, answers --help and --version, and says of a wrong line what to type
-// instead; and the byte-exact passage of operands through the parser.
+// Parses a command line, answers --help and --version, and corrects a wrong line; passes operands
+// through the parser byte-exactly.
 //
-// The parser gives a meaning of its own to empty arguments and to ones in brackets or braces:
-// "[a,b]" would become two keys, "{}" none. protect() marks such arguments with a NUL at their end,
-// which no real argument can hold, and parse() takes it off again when the parser has split the
-// line, before options check and keep what they were given.
+// The parser interprets empty arguments and ones in brackets or braces: "[a,b]" would become two
+// keys, "{}" none. protect() marks such arguments with a NUL at their end, which no real argument
+// can contain, and parse() removes it after the parser has split the line, before options check and
+// store their values.
 #pragma once
 
 #include <functional>
@@ -33,9 +33,9 @@ using Action = std::function<int()>;
 [[nodiscard]] std::optional<int> parse(CLI::App& app, std::span<const std::string> arguments,
                                        std::ostream& out, const Messages& messages);
 
-/// Arguments as the parser may see them.
+/// Marks arguments for the parser.
 [[nodiscard]] std::vector<std::string> protect(std::vector<std::string> arguments);
-/// The argument as it was typed.
+/// Removes the mark.
 [[nodiscard]] std::string unprotect(std::string argument);
 
 }  // namespace espalier::cmdline

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream buffer on a file descriptor that knows, when writing fails, why: a reader that went away
+// A stream buffer on a file descriptor that records why writing failed: a reader that went away
 // (`espalier scan | head`) is no error, a full disk is.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace espalier::cmdline {
 
 class DescriptorBuffer : public std::streambuf {
  public:
-  /// Requires: somebody else keeps `descriptor` open for as long as this lives.
+  /// Requires: the caller keeps `descriptor` open while this lives.
   explicit DescriptorBuffer(int descriptor) : descriptor_(descriptor) {
     setp(buffer_.data(), buffer_.data() + buffer_.size());
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys and values are any bytes; people and pipes want text. This is the way between the two.
+// Text encodings of keys and values, which are arbitrary bytes.
 //
 //   raw      the bytes themselves
 //   hex      two digits per byte

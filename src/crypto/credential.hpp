@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A line of a secrets file: who may come, as what, and the secret that proves it.
+// A line of a secrets file: a client's name, its role, and the secret that authenticates it.
 //
 //     name role secret [names]
 //
@@ -31,7 +31,7 @@ enum class Role : std::uint8_t { read = 1, write = 2, admin = 3, peer = 8, repli
 [[nodiscard]] std::string_view name(Role role);
 [[nodiscard]] std::optional<Role> role_of(std::string_view text);
 
-/// Whether this can be the name of somebody who comes.
+/// Whether this can be a client's name.
 [[nodiscard]] bool is_credential_name(std::string_view name);
 
 /// Whether a secret can have been drawn: zeros, or one byte over and over, were not.

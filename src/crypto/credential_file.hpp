@@ -23,12 +23,12 @@ struct CredentialFileError {
   std::vector<std::string> mistakes;  ///< at least one, each with the file's name
 };
 
-/// Mistakes that are told of one file.
+/// Mistakes reported of one file, at most.
 inline constexpr std::size_t kCredentialMistakesMax = 10;
 
 /// Calls `take` with each credential and its secret, which lies in secret memory until `take`
-/// returns. What `take` answers is wrong with the line, empty: nothing. `what` is how messages call
-/// the file, such as "secrets file". Reads on after mistakes, to tell of several.
+/// returns. `take` returns what is wrong with the line; empty: nothing. `what` is how messages call
+/// the file, such as "secrets file". Reads on after mistakes, to report several.
 /// Errors: invalid_argument (a line is wrong, or the file is not its owner's alone), system (no
 /// such file; no memory may be locked).
 [[nodiscard]] std::expected<void, CredentialFileError> read_credentials(

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary text as lines of a file of secrets: what is taken is as it should be and is read again
-// from what is written of it; of what is not, neither a secret stays nor a word of it is told.
+// Arbitrary text as lines of a file of secrets: an accepted line is valid, and is read again from
+// what is written of it; of a rejected line neither a secret stays nor a message holds a word of
+// it.
 #include <string>
 #include <string_view>
 
@@ -30,7 +31,7 @@ void run(std::string_view line) {
   const auto read = parse_credential(line, secret);
   if (read && *read) return check(**read, secret);
   want(secret == SecretBytes{}, "a secret stays of a line that has none");
-  // Nobody's secret is in a message: no word of the line that is as long as a part of one.
+  // No secret is in a message: no word of the line that is as long as a part of one.
   constexpr std::size_t kPart = 16;
   for (std::size_t at = 0; !read && at + kPart <= line.size(); ++at) {
     const std::string_view part = line.substr(at, kPart);

@@ -18,8 +18,8 @@ Result<CryptoFunctions> load_crypto(const char* name) {
                      library.find("EVP_EncryptUpdate", made.encrypt_update) &&
                      library.find("EVP_sha256", made.sha256) && library.find("HMAC", made.hmac);
   if (!whole) return fail(Code::unsupported);
-  // Static destructors may need it yet. Where somebody else has set it up already, it is as they
-  // said.
+  // Static destructors may still need it. If the process has initialised the library already, this
+  // changes nothing.
   int (*set_up)(std::uint64_t options, const void* settings) = nullptr;
   constexpr std::uint64_t kNoCleaningAtExit = 0x80000;  // OPENSSL_INIT_NO_ATEXIT
   if (library.find("OPENSSL_init_crypto", set_up)) set_up(kNoCleaningAtExit, nullptr);

@@ -13,7 +13,7 @@ namespace {
 
 using Bytes = std::span<const std::byte>;
 
-// What is signed for one purpose is never good for another.
+// Domain separation: what is signed for one purpose is never valid for another.
 constexpr std::string_view kKey = "espalier 1 datagram key";
 constexpr std::size_t kTagAt = offsetof(wire::DatagramRequest, tag);
 constexpr std::size_t kHintAt = offsetof(wire::DatagramRequest, hint);

@@ -15,12 +15,12 @@ namespace espalier::crypto {
 
 using Digest = std::array<std::byte, 32>;
 
-/// Of the parts one after another, 2 KiB in all at most. What was worked on is overwritten.
+/// Of the concatenated parts, 2 KiB in all at most. Intermediate results are overwritten.
 /// Errors: unsupported (no libcrypto). Cost: about a microsecond.
 [[nodiscard]] Result<Digest> hmac_sha256(std::span<const std::byte> key,
                                          std::initializer_list<std::span<const std::byte>> parts);
 
-/// Whether they are equal, in a time that says nothing of where they differ.
+/// Compares in constant time: the time does not depend on where they differ.
 /// Requires: as many bytes.
 [[nodiscard]] bool equal_in_secret(std::span<const std::byte> a,
                                    std::span<const std::byte> b) noexcept;

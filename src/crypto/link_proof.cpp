@@ -12,7 +12,7 @@
 namespace espalier::crypto {
 namespace {
 
-// What is signed for one purpose is never good for another.
+// Domain separation: what is signed for one purpose is never valid for another.
 constexpr std::string_view kClient = "espalier 1 client proves";
 constexpr std::string_view kNode = "espalier 1 node proves";
 constexpr std::string_view kSession = "espalier 1 session key";

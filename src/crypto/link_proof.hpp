@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is signed when client and node prove to each other that they know a secret
+// The signatures by which client and node prove to each other that they know a secret
 // (wire/link_proof.hpp).
 //
 // Thread: any.
@@ -17,7 +17,7 @@ namespace espalier::crypto {
 [[nodiscard]] Result<Digest> client_digest(const SecretBytes& secret,
                                            const wire::LinkChallenge& challenge,
                                            const wire::LinkProof& proof);
-/// The node's: of all that was said before, and of its answer but for the digest.
+/// The node's: of all messages before, and of its answer but for the digest.
 [[nodiscard]] Result<Digest> node_digest(const SecretBytes& secret,
                                          const wire::LinkChallenge& challenge,
                                          const wire::LinkProof& proof,

@@ -136,7 +136,7 @@ TEST(LinkProof, IsOfAllThatWasSaid) {
   });
 }
 
-// What one side has signed is of no use to who sends it back, and no digest is the session's key.
+// A signature sent back to its signer is of no use, and no digest is the session's key.
 TEST(LinkProof, IsForOnePurpose) {
   const Exchange e;
   EXPECT_NE(e.proof.digest, e.proven.digest);

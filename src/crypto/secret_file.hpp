@@ -30,9 +30,9 @@ struct SecretText {
   [[nodiscard]] std::string_view view() const { return {text, bytes}; }
 };
 
-/// Whose secrets a file may hold: it is a file, of this user, that nobody else may read. `what` is
-/// how messages call it, such as "key file". Errors: invalid_argument (it is not so), system.
-/// Returns a descriptor, which is the caller's.
+/// Opens a file that may hold secrets: a regular file, of this user, that no other user may read.
+/// `what` is how messages call it, such as "key file". Errors: invalid_argument (it is not so),
+/// system. Returns a descriptor, which is the caller's.
 [[nodiscard]] std::expected<int, SecretFileError> open_secret_file(const std::string& path,
                                                                    std::string_view what);
 

@@ -26,11 +26,11 @@ void give_secret_page_back(void* page) noexcept;
 /// Overwrites bytes, even if nothing reads them any more.
 void cleanse(void* bytes, std::size_t count) noexcept;
 
-/// Random bytes that nobody else knows. Errors: system. Cost: a system call.
+/// Cryptographically random bytes. Errors: system. Cost: a system call.
 Result<void> draw_bytes(std::span<std::byte> bytes);
 
-/// One T in a secret page, all zeros at first. A process that is forked has a copy without the
-/// page, of which it can ask no more than that.
+/// One T in a secret page, all zeros at first. A forked process has a copy of this object without
+/// the page, and may only ask whether it has one.
 template <class T>
 class Secret {
   static_assert(sizeof(T) <= kSecretPageBytes && std::is_trivially_copyable_v<T> &&

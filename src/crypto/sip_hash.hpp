@@ -17,7 +17,7 @@ namespace espalier::crypto {
 
 using SipKey = std::array<std::uint64_t, 2>;
 
-/// Whoever does not know the key can neither work out the hash of bytes nor find bytes of a hash.
+/// Without the key an attacker can neither compute the hash of bytes nor find bytes of a hash.
 /// Cost: about 1 ns for each byte.
 [[nodiscard]] inline std::uint64_t sip_hash(const SipKey& key, std::span<const std::byte> bytes) {
   std::uint64_t v0 = key[0] ^ 0x736F6D6570736575;  // "somepseudorandomlygeneratedbytes"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From a tree and its access counts to the tables of switches.
+// Compiles a tree and its access counts into the tables of switches.
 //
 // Thread: any.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace espalier::dataplane {
 
-/// How much the tables may hold; the defaults are those of [Fat-B+Tree §V-B].
+/// Capacities of the tables; the defaults are those of [Fat-B+Tree §V-B].
 struct TableLimits {
   std::size_t ranges = 600;  // of the fat root
   std::size_t sets = 3;      // layers of nodes below it
@@ -30,7 +30,7 @@ struct TableLimits {
   }
 };
 
-/// Which entries name a node's address: where an address changes, only these do.
+/// The place of an entry: where an address changes, only the entries that name it do.
 struct EntryPlace {
   static constexpr std::uint32_t kRoot = 0xFFFF'FFFF;
   std::uint32_t set = kRoot;  // else the number of a set
@@ -44,26 +44,26 @@ struct Compiled {
   std::size_t merged = 0;  // nodes in the fat root; of one that was cut, each piece counts
 };
 
-/// Makes the tables of a tree. A lookup in them ends at a node on the way from the root to the leaf
-/// of its key, or at a leaf. Requires: a tree with a root; limits.ranges >= 1, ways as stated.
+/// Compiles the tables of a tree. A lookup in them ends at a node on the path from the root to the
+/// leaf of its key, or at a leaf. Requires: a tree with a root; limits.ranges >= 1, ways as stated.
 /// Cost: linear in the nodes of the tree, n log n in those that go into tables.
 [[nodiscard]] Compiled compile(const TreeImage& tree, const TableLimits& limits);
 
-/// How much the tables of several trees may hold together: a map's, which lies on several nodes.
+/// Capacities that several trees share: those of a map that lies on several nodes.
 struct ForestLimits {
   std::size_t ranges = 600;         // of all fat roots, which lie in one switch
   std::vector<LayerBudget> layers;  // below them
   std::size_t ways = kWaysMax;      // as of TableLimits
 };
-/// The tables of each tree, all of which compete for the room that they share. Requires: as
-/// compile(); a range for each tree at least, and a group in each layer.
+/// The tables of each tree; all trees compete for the shared capacity. Requires: as compile(); a
+/// range for each tree at least, and a group in each layer.
 [[nodiscard]] std::vector<Compiled> compile(std::span<const TreeImage> trees,
                                             const ForestLimits& limits);
 
 /// Every entry that names this address. Cost: linear in the tables.
 [[nodiscard]] std::vector<EntryPlace> places_of(const IndexTables& tables, std::uint64_t address);
 
-/// Has an entry name another address: what a node that moved needs. Requires: the place exists.
+/// Makes an entry name another address: what a node that moved needs. Requires: the place exists.
 /// A node of a set keeps its last way repeated behind it (index_tables.hpp).
 void set_address(IndexTables& tables, const EntryPlace& place, std::uint64_t address);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks a switch's control (switch_control.hpp has the words). What it puts stays while it is
-// there and asks something now and then.
+// The client of a switch's control (switch_control.hpp defines the requests). What it puts stays
+// while it is connected and makes a request now and then.
 //
 // Thread: one at a time.
 #pragma once
@@ -23,9 +23,9 @@ class ControlClient {
   /// not_permitted (base::check_server), system.
   static Result<ControlClient> connect(std::string_view path);
 
-  /// Asks by a word, with what belongs to it. Calls `while_waiting` each 50 ms until the answer is
+  /// Makes a request: a word, and its body. Calls `while_waiting` each 50 ms until the answer is
   /// there. Errors: invalid_argument (refused() says why); connection_lost (the switch is gone, or
-  /// has not answered after `longest_ns`, or nonsense), and then it is of no more use.
+  /// has not answered after `longest_ns`, or violates the protocol), and then it is of no more use.
   Result<std::string> ask(std::string_view word, std::string_view body = {},
                           const std::function<void()>& while_waiting = {},
                           std::uint64_t longest_ns = kControlLongestNs);

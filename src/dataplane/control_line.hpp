@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first line of what goes over a switch's control, either way: a word, and how many bytes
-// follow. switch_control.hpp has the words.
+// The first line of each message of a switch's control, either way: a word, and how many bytes
+// follow. switch_control.hpp defines the words.
 //
 // Thread: pure functions.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection of a switch's control, as the switch has it: it never waits for its peer.
+// The switch's end of a control connection: non-blocking, with one request at a time.
 //
 // Thread: one.
 #pragma once
@@ -21,31 +21,31 @@ class ControlPeer {
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
   [[nodiscard]] int socket() const { return socket_.number(); }
-  /// What poll(2) is to wait for. Nothing is read while an answer has not gone.
+  /// The poll(2) events to wait for. Nothing is read while an answer is still being sent.
   [[nodiscard]] short events() const;
-  /// Takes what has come, or gives what its peer takes. False: it is gone.
+  /// Receives what has arrived, or sends what its peer takes. False: the peer is gone.
   [[nodiscard]] bool move(std::uint64_t now_ns);
 
   enum class Came : std::uint8_t {
-    nothing,  // that is whole, or the last answer has not gone
+    nothing,  // no whole request, or the last answer has not been sent
     request,
-    nonsense,  // nobody knows what belongs to it, so this is the end
+    nonsense,  // the length of the request is unknown, so the connection ends
   };
   struct Request {
     std::string_view word;
     std::string_view body;
   };
-  /// What has come whole; it is there until done().
+  /// The next whole request; valid until done().
   [[nodiscard]] Came next(Request& request) const;
-  /// The request is done, and this is said to it.
+  /// Completes the request, and sends the answer.
   void done(const Request& request, std::string answer, std::uint64_t now_ns);
-  /// Says it whatever has come. Requires: the last answer has gone.
+  /// Sends an answer that no request asked for. Requires: the last answer has been sent.
   void say(std::string answer, std::uint64_t now_ns);
 
-  /// Until when a request that has begun, or an answer, is to be over; kNever: there is none.
+  /// The deadline of a partial request or an answer; kNever: there is none.
   [[nodiscard]] std::uint64_t due_ns() const;
   static constexpr std::uint64_t kNever = ~std::uint64_t{0};
-  /// When it asked something last.
+  /// When it made its last request.
   [[nodiscard]] std::uint64_t asked_ns() const { return asked_ns_; }
 
  private:

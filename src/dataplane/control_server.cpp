@@ -48,8 +48,8 @@ void ControlServer::run() {
   peers_.clear();
 }
 
-// Who is late is judged by the moment of the last look: what comes while another one is served is
-// looked at next time. False: it is to end.
+// Deadlines are judged by the time of the last poll: what arrives while another peer is served is
+// handled in the next turn. False: the server is to stop.
 bool ControlServer::turn() {
   std::vector<pollfd> watched{{wake_.number(), POLLIN, 0}, {listening_.number(), POLLIN, 0}};
   for (const auto& peer : peers_) watched.push_back({peer->socket(), peer->events(), 0});
@@ -68,7 +68,7 @@ bool ControlServer::turn() {
   return true;
 }
 
-// Until somebody may be late; who is silent already has lost what he held.
+// Until the next deadline; a peer that is silent already has lost its maps.
 int ControlServer::wait_ms(std::uint64_t now_ns) const {
   std::uint64_t next_ns = ControlPeer::kNever;
   for (const auto& peer : peers_) {

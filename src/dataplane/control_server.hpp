@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Serves a switch's control at a UNIX socket: a line for each request, and so many bytes behind it
-// where the line says so (control_line.hpp). A connection asks as often as it likes, and its
-// requests are answered one after the other. The socket is its user's alone.
+// Serves a switch's control at a UNIX socket: a line for each request, followed by as many bytes as
+// the line says (control_line.hpp). A connection may make any number of requests; they are answered
+// in order. Only the socket's user may connect.
 //
-// Nobody waits for another one: what comes of a request is gathered until it is whole, and what an
-// answer does not bring out at once goes when its peer takes it. Who does not bring a request to
-// its end within seconds, or does not take an answer, is let go.
+// No peer blocks another: a partial request is buffered until it is whole, and an answer that does
+// not fit into the socket is sent when its peer takes it. A peer that does not finish a request
+// within seconds, or does not take an answer, is disconnected.
 //
 // Thread: one that serves; stop() any.
 #pragma once
@@ -29,7 +29,7 @@ class ControlServer {
   ControlServer(const ControlServer&) = delete;
   ControlServer& operator=(const ControlServer&) = delete;
 
-  /// Until stop(); then all connections are over, and what they held stays.
+  /// Serves until stop(); then all connections are closed, and what they held stays.
   void run();
   void stop();
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A connection over which lines go, with bytes behind them, each in bounded time.
+// A connection over which lines travel, followed by bytes, each with a deadline.
 //
 // Thread: one at a time.
 #pragma once
@@ -17,14 +17,14 @@ class ControlStream {
   /// `socket` does not block and outlives this.
   explicit ControlStream(int socket) : socket_(socket) {}
 
-  /// Until when to wait, and what to call each kLookNs meanwhile; it may be empty.
+  /// The deadline, and a function to call each kLookNs meanwhile; it may be empty.
   struct Wait {
     std::uint64_t until_ns;
     const std::function<void()>& meanwhile;
   };
   static constexpr std::uint64_t kLookNs = 50'000'000;
 
-  /// Nothing: the peer is gone, too slow, or says too much.
+  /// Nothing: the peer is gone, too slow, or sends too much.
   std::optional<std::string> line(const Wait& wait);
   /// So many bytes behind the last line. Nothing: as line().
   std::optional<std::string> bytes(std::uint64_t count, const Wait& wait);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes of a tree become one node of many ranges, the fat root: from the root on, always the
-// node that was passed most often, as long as its ranges have room. Each node merged saves a READ
+// Chooses the nodes of a tree that become one node of many ranges, the fat root: from the root on,
+// always the node with the most accesses, as long as its ranges fit. Each node merged saves a READ
 // for every key that passes it. [Fat-B+Tree §III-B]
 //
-// A node that does not fit is left where it is, and less hot ones that do fit still go in. Where
-// nodes are of different widths a narrow one may be worth more than a hotter wide one; so the
-// choice is made once more by accesses for each range that a node adds, and the better one counts.
+// A node that does not fit is skipped, and less hot ones that do fit are still merged. Where nodes
+// are of different widths a narrow one may be worth more than a hotter wide one; so the choice is
+// repeated by accesses per added range, and the better of the two is used.
 //
-// Several trees, of the nodes that a map lies on, may share the ranges: then it is as if they hung
-// under one node above all roots, which is merged first. No number leads from one to another.
+// Several trees, of the nodes that a map lies on, may share the ranges, as if they hung under one
+// node above all roots, which is merged first. No number leads from one tree to another.
 //
 // Thread: any.
 #pragma once
@@ -26,7 +26,7 @@ namespace espalier::dataplane {
 struct FatRange {
   std::uint64_t low = 0;
   NodeNumber node = 0;
-  /// The node was merged, and these numbers do not tell which of its children is meant.
+  /// The node was merged, and these numbers do not determine which of its children is meant.
   bool here = false;
   friend bool operator==(const FatRange&, const FatRange&) = default;
 };

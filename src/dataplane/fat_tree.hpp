@@ -73,6 +73,7 @@ class FatTree {
   /// Packets through a switch that is down are lost, and so are those by its link upwards or a
   /// host's. A switch that comes up again has no tables. All are up at first.
   void set_switch(std::size_t number, bool up);
+  [[nodiscard]] bool is_up(std::size_t number) const { return switches_[number]; }
   void set_uplink(std::size_t number, bool up) { uplinks_[number] = up; }
   void set_host_link(const Host& host, bool up) { host_links_[place_of(host)] = up; }
 

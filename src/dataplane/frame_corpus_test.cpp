@@ -80,7 +80,7 @@ std::uint16_t udp_checksum(const Frame& frame) {
   return base::load_be<std::uint16_t>(frame.data() + udp_offset(frame) + wire::kUdpChecksumOffset);
 }
 
-/// Where a test is told to write the files, it does that.
+/// Writes the files if the environment asks for it.
 bool write_file(const std::string& name, const std::string& content) {
   if (std::getenv("ESPALIER_WRITE_FRAMES") == nullptr) return false;
   std::ofstream(kFolder + name, std::ios::binary) << content;

@@ -9,7 +9,7 @@
 
 namespace espalier::dataplane {
 
-/// The share of what passes leaves that the tables send to its leaf at once, 0 to 1.
+/// The share of accesses to leaves that the tables send directly to the leaf, 0 to 1.
 /// Cost: a lookup for each leaf.
 [[nodiscard]] double hit_share(const TreeImage& tree, const IndexTables& tables);
 /// How many nodes are still read, on average, behind the one that the tables send to: 0 where that

@@ -111,7 +111,7 @@ std::size_t IndexLookup::run_of(std::uint64_t key) const {
   return at;
 }
 
-// Where a set has no nodes: nobody goes there.
+// For a set without nodes: no walk goes there.
 const IndexLookup::Node IndexLookup::kNoNodes{};
 
 const IndexLookup::Node* IndexLookup::nodes_of(std::size_t set) const {
@@ -171,9 +171,9 @@ struct IndexLookup::Walk {
     base::prefetch_line(node.lows.data() + 8);
     sought[number] = {key, number, cursor};
   }
-  /// Takes a way; returns how many go on, of whom `on` did before. What is found is written at each
-  /// step, and who goes on is counted by a sum: how deep the tables know a key would be guessed
-  /// wrong. So the line of a node that is there is asked for even where nobody goes on.
+  /// Takes a way; returns how many walks go on, of which `on` did before. The result is written at
+  /// each step, and walks that go on are counted by a sum: a branch on how deep the tables know a
+  /// key would be mispredicted. So a node's line is prefetched even if the walk does not go on.
   std::size_t take(std::uint64_t key, std::uint32_t number, const Way& way, std::size_t sets,
                    const Layer& layer, std::size_t on) {
     const std::uint32_t next = way.next;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Tables in the form that a processor searches fastest: the fat root as one sorted array with a
-// tree of sixteen ways above it, the nodes of a set side by side with lows and ways apart, so that
+// 16-way search tree above it, the nodes of a set contiguous, with lows and ways apart, so that
 // each step down is one search among sixteen numbers (low_search.hpp). Answers as find() does
 // (index_tables.hpp).
 //
@@ -15,6 +15,7 @@
 
 #include "base/cpu.hpp"
 #include "dataplane/compiler.hpp"
+#include "dataplane/huge_allocator.hpp"
 #include "dataplane/index_tables.hpp"
 #include "dataplane/low_search.hpp"
 
@@ -48,8 +49,9 @@ class IndexLookup {
 
   /// Keys that are looked for together, at most.
   static constexpr std::size_t kTogether = 32;
-  /// The same for some keys, step by step for all of them: none waits for what another one needs.
-  /// Requires: at most kTogether, and as many `found`. Cost: a fraction of that of one by one.
+  /// The same for a group of keys, step by step for all of them, so that their cache misses overlap
+  /// (group prefetching). Requires: at most kTogether, and as many `found`. Cost: a fraction of
+  /// that of one by one.
   void find_together(std::span<const std::uint64_t> keys, std::span<Found> found) const;
   /// The same, each key from its cursor on. Requires: as many of these, as find_from() wants them.
   void find_together_from(std::span<const std::uint32_t> cursors,
@@ -67,7 +69,7 @@ class IndexLookup {
   };
   static_assert(kWaysMax == kLowsTogether);
   struct Set {
-    std::vector<Node> nodes;
+    std::vector<Node, HugeAllocator<Node>> nodes;
     std::vector<std::uint32_t> way_counts;  // of each node
   };
   struct Walk;

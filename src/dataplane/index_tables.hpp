@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a switch: the one data model that the compiler makes, the packet function walks,
-// text and P4 entries are written from, and the controller changes entry by entry.
+// The tables of a switch: the one data model that the compiler produces, the packet function walks,
+// text and P4 entries are written from, and the controller updates entry by entry.
 //
 //   fat root   range tables -> the number of a range -> ways[number]
 //   sets       of one layer each: a node has up to 15 pivots and up to 16 ways
-//   way        the address that a READ goes to, and the node of the next set that knows better
+//   way        the address that a READ goes to, and the node of the next set that refines it
 //
-// A lookup begins at the fat root and goes through one set after another. It keeps the address of
-// the last way that it took, so where tables end it has the best node that they know.
+// A lookup begins at the fat root and passes through one set after another. It keeps the address of
+// the last way that it took: where the tables end, that is the lowest node that they know.
 //
 // The tables of a map may be cut over the switches of a way, layer by layer (way_tables.hpp): the
 // first one has the fat root, each has some sets in a row, and the last ways of a part lead to

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packet function that a switch runs with, while a controller changes it: two copies, of which
-// one word says which is used. The other one is changed, then the word flips, then the first one is
-// changed alike. So a frame meets all of a change or nothing of it, and no thread that processes
-// frames ever waits.
+// The packet function of a switch, with atomic updates: two copies, and a word that says which is
+// active. An update changes the inactive copy, flips the word, and then changes the other copy
+// alike. So a frame sees all of an update or nothing of it, and no thread that processes frames
+// ever waits.
 //
 // Invariants
-// I1. A copy is changed only while no thread is in it: a thread says which copy it enters before it
-//     looks again whether that is still the one in use; the controller flips the word and then
-//     looks which threads are in the other one. One of the two sees the other.
+// I1. A copy is changed only while no thread is in it: a thread announces the copy that it enters
+//     before it checks again whether that is still the active one; the controller flips the word
+//     and then checks which threads are in the other one. At least one of the two sees the other.
 //
 // Thread: Readers any, each Reader one at a time; install() and set_addresses() one at a time.
 #pragma once
@@ -49,7 +49,8 @@ class InstalledFunction {
 
   /// Replaces all tables. Cost: two copies, and a wait for frames that are being processed.
   void install(const PacketFunction& function);
-  /// Changes entries: all of them at once, as frames see it. Requires: the places exist.
+  /// Changes entries atomically: a frame sees all of the changes or none. Requires: the places
+  /// exist.
   void set_addresses(std::span<const EntryChange> changes);
   /// How often the word has flipped.
   [[nodiscard]] std::uint64_t generation() const { return active_.load(std::memory_order_acquire); }
@@ -77,7 +78,7 @@ class InstalledFunction::Reader {
     if (slot_ != nullptr) slot_->taken.store(false, std::memory_order_release);
   }
 
-  /// Calls `use` with the function in use, which does not change meanwhile: for a burst of frames.
+  /// Calls `use` with the active function, which does not change meanwhile: for a burst of frames.
   /// Cost: two full barriers.
   template <class Use>
   void with(const Use& use) {

@@ -11,7 +11,7 @@ namespace espalier::dataplane {
 namespace {
 
 constexpr std::uint64_t kLargest = std::numeric_limits<std::uint64_t>::max();
-// Whether all keys with the number of this one are at least it: then the number alone tells on
+// Whether all keys with the number of this one are at least it: then the number alone decides on
 // which side of it a key lies. The least key of a number has no zeros at its end, for without them
 // it would be less and have the same number. The number 0 is also that of keys below the prefix.
 bool is_least_of_its_number(std::string_view prefix, std::string_view key) {

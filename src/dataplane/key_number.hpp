@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys of any length as the numbers of 64 bits that tables compare: what all keys of a map begin
-// with is left out, the next 8 bytes are the number, first byte highest, and a shorter key is
-// filled up with zeros. Keys in order have numbers in order, but different keys may share one.
+// Normalised key prefixes: keys of any length as the numbers of 64 bits that tables compare. The
+// common prefix of all keys of a map is left out, the next 8 bytes are the number, big-endian, and
+// a shorter key is padded with zeros. The order of keys is kept, but different keys may share a
+// number.
 //
 // Thread: any.
 #pragma once
@@ -29,9 +30,9 @@ struct Branches {
   std::vector<NodeNumber> children;
 };
 
-/// The branches of a node whose separators are keys. Where a number does not tell on which side of
-/// a separator its keys lie, they stay at the node (kHere); a child all of whose keys do so has no
-/// branch. Requires: keys ascending, one less than children. Cost: linear.
+/// The branches of a node whose separators are keys. Where a number does not determine on which
+/// side of a separator its keys lie, they stay at the node (kHere); a child all of whose keys do so
+/// has no branch. Requires: keys ascending, one less than children. Cost: linear.
 [[nodiscard]] Branches number_branches(std::string_view prefix,
                                        std::span<const std::string_view> separators,
                                        std::span<const NodeNumber> children);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of sixteen ascending numbers is the last that a key reaches: one step down a tree of
-// sixteen ways, be it a node of a set or the fat root. Without branches in all forms: plain C++
-// halves the sixteen four times, vectors compare the key with all of them at once.
+// Finds the last of sixteen ascending numbers that a key reaches: one step down a 16-way tree, be
+// it a node of a set or the fat root. All forms are branch-free: plain C++ halves the sixteen four
+// times, vectors compare the key with all of them in parallel.
 //
-// Who steps in line must be compiled for the form's instructions: by its ESPALIER_LOWS_... target.
+// An inlining caller must be compiled for the form's instructions: by its ESPALIER_LOWS_... target.
 //
 // Thread: pure functions.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace espalier::dataplane {
 
-/// Numbers that are searched at once. They ascend, and the first one is at or below each key that
+/// Numbers that are searched together. They ascend, and the first one is at or below each key that
 /// is looked for.
 inline constexpr std::size_t kLowsTogether = 16;
 

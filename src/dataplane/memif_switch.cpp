@@ -27,14 +27,14 @@ namespace {
 
 using fabric::memif::MemifLink;
 
-// Polls between looks at sockets: at those of links that are up, which only tell of an end, seldom.
+// Polls between looks at sockets: those of links that are up only report an end, so seldom.
 constexpr std::uint32_t kTurnsUp = 16384;
 constexpr std::uint32_t kTurnsAgreeing = 16;
 constexpr std::uint64_t kDialAgainNs = 20'000'000;
-// For a number that somebody has at the node.
+// For a number that is in use at the node.
 constexpr std::uint64_t kRefusedForNs = 1'000'000'000;
-constexpr std::size_t kAgreeingMax = 16;  // clients, at once
-constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::shim_dropped) + 1;
+constexpr std::size_t kAgreeingMax = 16;  // clients, concurrently
+constexpr std::size_t kOutcomes = static_cast<std::size_t>(Outcome::hinted) + 1;
 constexpr std::size_t kBurst = fabric::memif::Arrivals::kFramesMax;
 
 /// A client's link, and the one to the node behind it.
@@ -310,7 +310,7 @@ bool Switch::fall_asleep() {
   return ready;
 }
 
-// Whatever woke us is looked at, and what tells of edges alone has told.
+// Consumes edge-triggered events; all sockets are checked in the next turn.
 void Switch::take_events() {
   std::array<epoll_event, 64> events;
   ::epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);
@@ -353,6 +353,7 @@ SwitchCounters Switch::counters() const {
   counters.shims_passed = done_as(Outcome::shim_passed);
   counters.shims_removed = done_as(Outcome::shim_removed);
   counters.shims_dropped = done_as(Outcome::shim_dropped);
+  counters.gets_hinted = done_as(Outcome::hinted);
   for (std::size_t i = 0; i < redirected_.size(); ++i) {
     counters.redirected[i] = redirected_[i].load(std::memory_order_relaxed);
   }

@@ -5,16 +5,16 @@
 //   client -- link n --> clients' socket | switch | node's socket -- link n --> node
 //
 // A client's link has the same number behind the switch, so addresses stay as they are and neither
-// end knows of the switch. The link to the node is made when a client comes and ends with the
-// client's, and the other way round; a number that somebody has at the node already is refused to
-// clients for a while, so that they take another. All packets of a pair take one way and keep their
-// order. Frames that find no room are lost, as in any switch.
+// end knows of the switch. The link to the node is opened when a client connects; either of the two
+// ends with the other. A number that is in use at the node is refused to clients for a while, so
+// that they take another. All packets of a pair take one way and keep their order. Frames that find
+// no room are lost, as in any switch.
 //
 // It may lead to several nodes, of maps that lie on several: then clients have a socket for each,
 // and what comes at one goes to its node.
 //
-// Several may stand in a row, each the node of the one before; then each is told where it stands,
-// and they share the tables (shim.hpp).
+// Several may stand in a row, each the node of the one before; then each is configured with its
+// position, and they share the tables (shim.hpp).
 //
 // Only frames towards the node are rewritten: keys are the node's, and a client may offer memory by
 // a key of the same number.
@@ -52,6 +52,7 @@ struct SwitchCounters {
   std::uint64_t shims_passed = 0;   // of tables that this switch does not have: they went on
   std::uint64_t shims_removed = 0;  // the same, at the last switch: the READ went on without
   std::uint64_t shims_dropped = 0;  // from hosts, and at the last switch those that are not whole
+  std::uint64_t gets_hinted = 0;    // in datagrams, that say now where their walks may begin
   std::array<std::uint64_t, kSetsMax + 1> redirected{};
 
   [[nodiscard]] std::uint64_t redirected_in_all() const {

@@ -187,7 +187,7 @@ TEST(MemifSwitch, ANodeThatComesAgainIsReached) {
   EXPECT_TRUE(is_block(block, 2));
 }
 
-// Who asks for any link gets another one.
+// A client that asks for any link gets another one.
 TEST(MemifSwitch, ANumberThatSomebodyHasAtTheNodeIsRefused) {
   SwitchLine line;
   End& direct = line.add_client(5, "node");

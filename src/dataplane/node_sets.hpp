@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which nodes below the fat root a switch holds, layer by layer: of the first layer those children
-// of the fat root that were passed most often, of each further layer those among the children of
-// the layer above. A node counts only if the way to it is in the tables too. [Fat-B+Tree §III-C]
+// Chooses the nodes below the fat root that a switch holds, layer by layer: of the first layer the
+// children of the fat root with the most accesses, of each further layer those among the children
+// of the layer above. A node counts only if the path to it is in the tables too.
+// [Fat-B+Tree §III-C]
 //
 // Thread: any.
 #pragma once

@@ -29,7 +29,8 @@ std::string p4_constants() {
          constant(8, "PROTOCOL_UDP", std::to_string(wire::kIpProtocolUdp)) +
          constant(16, "ROCE_PORT", std::to_string(wire::roce::kUdpPort)) +
          constant(16, "SHIM_PORT", std::to_string(kShimPort)) +
-         constant(8, "SHIM_VERSION_KIND", hexadecimal(kShimVersionKind, 2)) +
+         constant(8, "SHIM_VERSION_KIND",
+                  hexadecimal(kShimVersion << 4 | static_cast<unsigned>(ShimKind::read), 2)) +
          constant(16, "SHIM_BYTES", std::to_string(kShimBytes)) +
          constant(8, "OPCODE_READ_REQUEST", hexadecimal(kRead, 2)) +
          "// A READ request from the BTH to the ICRC, and the header of UDP before it.\n" +

@@ -128,7 +128,7 @@ TEST(P4Program, EntriesOfPartsComeBackRandom) {
   const WayBudget way{.ranges = 5, .hops = {{1, 9}, {2, 30}, {0, 1}, {1, 40}}};
   std::size_t parts = 0;
   for (int round = 0; round < 20; ++round) {
-    // No two ways of a node are alike, so that entries tell how many it has.
+    // No two ways of a node are alike, so that entries show how many it has.
     const TreeImage tree = random_tree(random, {.levels = 6, .children_max = 6});
     const IndexTables tables = compile(tree, *limits_of(way)).tables;
     for (const SwitchProgram& each : cut_program({0xAB, 0xCD}, tables, way, 0x5EED)) {
@@ -215,7 +215,7 @@ TEST(P4Program, TwoChecksumsGiveTheChangeOfTheIcrc) {
   }
 }
 
-// A switch that does what the runtime CLI is told, as far as changes say it.
+// A switch that executes the commands of the runtime CLI, as far as changes use them.
 std::string carried_out(std::string entries, const std::string& changes) {
   std::map<std::string, std::vector<std::size_t>, std::less<>> lines_of;  // where each begins
   std::istringstream words(changes);

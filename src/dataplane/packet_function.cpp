@@ -6,6 +6,9 @@
 
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
+#include "dataplane/checksum_change.hpp"
+#include "dataplane/icrc_changes.hpp"
+#include "dataplane/key_number.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 #include "fabric/ethernet.hpp"
 #include "fabric/region_table.hpp"
@@ -40,21 +43,6 @@ std::uint64_t address_of(const std::byte* udp) {
 }
 std::uint32_t key_of(const std::byte* udp) { return load_be<std::uint32_t>(udp + kKeyOffset); }
 
-// What 16-bit words add to a sum that is folded, taken 32 bits at a time: 2^16 counts as 1 there.
-std::uint64_t halves(std::uint64_t number) { return (number >> 32) + (number & 0xFFFF'FFFF); }
-
-// The checksum when some words change, by the difference [RFC 1624]: `sum` is of the new words and
-// of the old ones, these inverted. All of them lie at even distances from the header. One that
-// comes to 0 is written as all ones, for 0 says that there is none.
-void mend_checksum(std::byte* udp, std::uint64_t sum) {
-  std::byte* const at = udp + kUdpChecksumOffset;
-  sum += static_cast<std::uint16_t>(~load16(at));
-  sum = halves(sum);
-  for (int i = 0; i < 3; ++i) sum = (sum & 0xFFFF) + (sum >> 16);
-  const auto checksum = static_cast<std::uint16_t>(~sum);
-  store_be(at, checksum == 0 ? std::uint16_t{0xFFFF} : checksum);
-}
-
 /// A READ request that is redirected, from what it says to what it will say.
 struct Redirected {
   std::byte* udp;
@@ -62,10 +50,9 @@ struct Redirected {
   std::uint64_t new_address;
 };
 
-void write_redirected(const Redirected& read, const MapKeys& keys, std::uint32_t icrc_of_keys) {
+/// `change`: of the ICRC, by address and key.
+void write_redirected(const Redirected& read, const MapKeys& keys, std::uint32_t change) {
   std::byte* const icrc = read.udp + kIcrcOffset;
-  const std::uint32_t change =
-      fabric::roce::icrc_change_of_address(read.old_address ^ read.new_address) ^ icrc_of_keys;
   const std::uint32_t old_icrc = load_be<std::uint32_t>(icrc);
   const std::uint32_t new_icrc =
       planted(Bug::icrc_not_updated) ? old_icrc : old_icrc ^ base::swap_bytes(change);
@@ -88,10 +75,11 @@ ReadRequestParts find_read_request(std::span<std::byte> frame) {
   return {std::span(datagram.udp + kUdpBytes, kReadRequestBytes), datagram.udp};
 }
 
-void PacketFunction::add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part) {
+void PacketFunction::add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part,
+                         const HintTerms& hints) {
   ESPALIER_ASSERT(find_map(keys.name()) == nullptr);
-  maps_.push_back(
-      {keys, part, fabric::roce::icrc_change(0, keys.keyed ^ keys.redirect), IndexLookup(tables)});
+  maps_.push_back({keys, part, hints, fabric::roce::icrc_change(0, keys.keyed ^ keys.redirect),
+                   IndexLookup(tables)});
 }
 
 void PacketFunction::set_address(const TablesName& name, const EntryPlace& place,
@@ -114,12 +102,27 @@ const PacketFunction::Map* PacketFunction::find_map(const TablesName& name) cons
 const PacketFunction::Map* PacketFunction::find_map_of(const TablesName& name,
                                                        const Shim& shim) const {
   const Map* const map = find_map(name);
-  if (map == nullptr || map->lookup.has_root()) return nullptr;
-  if (shim.server != name.node && !planted(Bug::other_server_believed)) return nullptr;
-  const TablesPart& part = map->part;
+  return map != nullptr && is_of(*map, name.node, shim) ? map : nullptr;
+}
+
+bool PacketFunction::is_of(const Map& map, std::uint16_t node, const Shim& shim) {
+  if (map.lookup.has_root()) return false;
+  if (shim.server != node && !planted(Bug::other_server_believed)) return false;
+  const TablesPart& part = map.part;
   const bool same = shim.generation == part.generation && shim.hops == part.hops + 1;
-  if (!same && !planted(Bug::other_generation_believed)) return nullptr;
-  return shim.cursor < map->lookup.nodes_of_first_set() ? map : nullptr;
+  if (!same && !planted(Bug::other_generation_believed)) return false;
+  return shim.cursor < map.lookup.nodes_of_first_set();
+}
+
+// A get goes to its node by itself, so the tables of that lead it.
+const PacketFunction::Map* PacketFunction::find_map_of(const AskedGet& get, std::uint16_t node,
+                                                       const std::optional<Shim>& shim) const {
+  for (const Map& map : maps_) {
+    const bool there = map.keys.node == node || planted(Bug::other_server_believed);
+    if (!there || map.hints.map != get.map || map.hints.map == 0) continue;
+    if (shim ? is_of(map, node, *shim) : map.lookup.has_root()) return &map;
+  }
+  return nullptr;
 }
 
 /// A READ that tables are asked for.
@@ -129,22 +132,30 @@ struct PacketFunction::Sought {
   std::uint64_t number = 0;
   bool carried = false;  // it came with a shim:
   std::uint32_t cursor = 0;
+  bool is_get = false;  // in a datagram
 
   /// What was found goes with it to the next switch; else it goes to the node by itself.
   [[nodiscard]] bool leads_on(const Found& found, const Hop& hop) const {
     if (found.next == kNoNode || hop.last || map->part.hops == 0) return false;
+    if (is_get && of.bytes > wire::kUdpBytes + wire::kDatagramBytesMax - kShimBytes) return carried;
     return carried || hop.room_bytes >= kShimBytes;
   }
   [[nodiscard]] Shim shim_of(const Found& found) const {
-    return {map->part.generation, found.next, map->keys.node, map->part.hops};
+    const ShimKind kind = is_get ? ShimKind::get : ShimKind::read;
+    return {map->part.generation, found.next, map->keys.node, map->part.hops, kind};
   }
-  [[nodiscard]] Processed go_on(std::span<std::byte> frame, const Found& found,
-                                const Hop& hop) const;
+  /// `icrc_of_address`: by what an ICRC changes where the address that was found is written.
+  [[nodiscard]] Processed go_on(std::span<std::byte> frame, const Found& found, const Hop& hop,
+                                std::uint32_t icrc_of_address) const;
 };
 
 Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found& found,
-                                        const Hop& hop) const {
+                                        const Hop& hop, std::uint32_t icrc_of_address) const {
   constexpr auto kGrown = static_cast<std::int32_t>(kShimBytes);
+  // What is known here stays in a get where no switch behind this one knows better.
+  const bool hinted =
+      is_get && write_hint(of.udp, of.udp + wire::kUdpBytes + (carried ? kShimBytes : 0),
+                           map->hints, found.address);
   if (leads_on(found, hop)) {
     if (carried) {
       write_shim(of.udp + kUdpBytes, shim_of(found));
@@ -157,8 +168,13 @@ Processed PacketFunction::Sought::go_on(std::span<std::byte> frame, const Found&
     if (planted(Bug::shim_not_removed)) return {Outcome::shim_passed, found.sets};
     remove_shim(frame, of);
   }
-  write_redirected({of.udp, number, found.address}, map->keys, map->icrc_of_keys);
-  return {Outcome::redirected, found.sets, carried ? -kGrown : 0};
+  const std::int32_t grown = carried ? -kGrown : 0;
+  if (is_get) {
+    const Outcome without = carried ? Outcome::shim_removed : Outcome::passed;
+    return {hinted ? Outcome::hinted : without, found.sets, grown};
+  }
+  write_redirected({of.udp, number, found.address}, map->keys, map->icrc_of_keys ^ icrc_of_address);
+  return {Outcome::redirected, found.sets, grown};
 }
 
 // Clients' own keys are none of a switch's business; a keyed one has a controller elsewhere.
@@ -172,10 +188,11 @@ Processed PacketFunction::pass_read(const Map* map, std::uint32_t key) {
 Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
                                   Sought& sought) const {
   sought.of = find_datagram(frame);
-  sought.carried = false;
+  sought.carried = sought.is_get = false;
   sought.map = nullptr;
   if (!is_read(sought.of)) {
     if (is_for_switch(sought.of)) return look_at_shim(frame, hop, sought);
+    if (is_for_datagrams(sought.of)) return look_at_get(hop, sought);
     return {};
   }
   const std::uint32_t key = key_of(sought.of.udp);
@@ -186,22 +203,34 @@ Processed PacketFunction::look_at(std::span<std::byte> frame, const Hop& hop,
   return {};
 }
 
+Processed PacketFunction::look_at_get(const Hop& hop, Sought& sought) const {
+  const auto get = find_get(sought.of);
+  if (!get) return {};
+  sought.map = find_map_of(*get, hop.node, std::nullopt);
+  if (sought.map == nullptr) return {};
+  sought.is_get = true;
+  sought.number = key_number(sought.map->hints.prefix, get->key);
+  return {};
+}
+
 Processed PacketFunction::look_at_shim(std::span<std::byte> frame, const Hop& hop,
                                        Sought& sought) const {
   const auto shim = hop.first ? std::nullopt : find_shim(sought.of);
   if (!shim) {
     return {hop.first || hop.last ? Outcome::shim_dropped : Outcome::shim_passed};
   }
-  const std::byte* const read = sought.of.udp + kShimBytes;
+  const Datagram behind = behind_shim(sought.of);
+  sought.is_get = shim->kind == ShimKind::get;
+  const auto get = sought.is_get ? get_in(behind) : std::nullopt;
   const std::uint16_t node = planted(Bug::other_server_believed) ? shim->server : hop.node;
-  sought.map = find_map_of({key_of(read), node}, *shim);
+  sought.map = get ? find_map_of(*get, node, shim) : find_map_of({key_of(behind.udp), node}, *shim);
   if (sought.map == nullptr) {
     if (!hop.last || planted(Bug::shim_not_removed)) return {Outcome::shim_passed};
     remove_shim(frame, sought.of);
     return {Outcome::shim_removed, 0, -static_cast<std::int32_t>(kShimBytes)};
   }
   sought.carried = true;
-  sought.number = address_of(read);
+  sought.number = get ? key_number(sought.map->hints.prefix, get->key) : address_of(behind.udp);
   sought.cursor = shim->cursor;
   return {};
 }
@@ -238,7 +267,8 @@ Processed PacketFunction::process(std::span<std::byte> frame, const Hop& hop) co
   const IndexLookup& lookup = sought.map->lookup;
   const Found found =
       sought.carried ? lookup.find_from(sought.cursor, sought.number) : lookup.find(sought.number);
-  return sought.go_on(frame, found, hop);
+  return sought.go_on(frame, found, hop,
+                      fabric::roce::icrc_change_of_address(sought.number ^ found.address));
 }
 
 // --- bursts --------------------------------------------------------------------------------------
@@ -248,20 +278,24 @@ Processed PacketFunction::process(std::span<std::byte> frame, const Hop& hop) co
 struct PacketFunction::Batch {
   const Map* map;
   bool carried;
+  bool is_get;
   std::size_t count;
   std::array<std::byte*, IndexLookup::kTogether> ip;
   std::array<std::byte*, IndexLookup::kTogether> udp;
   std::array<std::uint64_t, IndexLookup::kTogether> numbers;
   std::array<std::uint32_t, IndexLookup::kTogether> cursors;
   std::array<std::uint32_t, IndexLookup::kTogether> frames;
+  std::array<std::size_t, IndexLookup::kTogether> bytes;
 
   [[nodiscard]] bool has_room_for(const Sought& sought) const {
-    return count == 0 ||
-           (count != IndexLookup::kTogether && sought.map == map && sought.carried == carried);
+    return count == 0 || (count != IndexLookup::kTogether && sought.map == map &&
+                          sought.carried == carried && sought.is_get == is_get);
   }
   void add(const Sought& sought, std::uint32_t frame) {
     map = sought.map;
     carried = sought.carried;
+    is_get = sought.is_get;
+    bytes[count] = sought.of.bytes;
     ip[count] = sought.of.ip;
     udp[count] = sought.of.udp;
     numbers[count] = sought.number;
@@ -281,11 +315,20 @@ void PacketFunction::redirect_all(Batch& batch, std::span<const std::span<std::b
   } else {
     batch.map->lookup.find_together(numbers, into);
   }
+  IcrcChanges changes;
+  static_assert(kIcrcsTogether == IndexLookup::kTogether);
   for (std::size_t i = 0; i < batch.count; ++i) {
-    const Sought sought{
-        batch.map, {batch.ip[i], batch.udp[i]}, batch.numbers[i], batch.carried, batch.cursors[i]};
+    changes.addresses[i] = batch.numbers[i] ^ found[i].address;
+  }
+  std::fill(changes.addresses.begin() + static_cast<std::ptrdiff_t>(batch.count),
+            changes.addresses.end(), std::uint64_t{0});
+  find_icrc_changes(changes, batch.count);
+  for (std::size_t i = 0; i < batch.count; ++i) {
+    const Sought sought{batch.map,        {batch.ip[i], batch.udp[i], batch.bytes[i]},
+                        batch.numbers[i], batch.carried,
+                        batch.cursors[i], batch.is_get};
     const std::uint32_t frame = batch.frames[i];
-    done[frame] = sought.go_on(frames[frame], found[i], hop);
+    done[frame] = sought.go_on(frames[frame], found[i], hop, changes.icrcs[i]);
   }
   batch.count = 0;
 }

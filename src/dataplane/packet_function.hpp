@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch does with one frame: a READ request whose key is a map's keyed one carries a number
-// where its address would be; it gets the address that the tables have for this number, and the
-// map's redirect key. Everything else passes untouched, damaged or malformed frames included.
+// What a switch does with one frame. A READ request by a map's keyed key carries a key number in
+// place of its address: it gets the address that the tables have for this number, and the map's
+// redirect key. Everything else passes unchanged, damaged or malformed frames included.
 //
 //   Ethernet | up to two VLAN tags | IPv4 or IPv6 | UDP, port 4791 | BTH | RETH | ICRC
 //                                                        checksum          |  |       |
 //                                                            ^-- mended    |  key     mended
 //                                                                          address
 //
-// The ICRC is mended by the difference (icrc.hpp), so that a frame that was damaged on its way here
-// is still refused where it arrives. Where UDP has a checksum, it is mended for both changes.
+// The ICRC is updated incrementally (icrc.hpp), so that a frame that was damaged on its way here is
+// still rejected at its destination. A UDP checksum is updated for both changes.
 //
-// Where switches stand in a row, each with a part of the tables, a READ whose walk leaves the part
-// of one goes to the next with a shim that says how far it has come (shim.hpp). Where the walk
-// ends, or the row does, the shim is taken out and the READ redirected. What else comes to the last
-// switch with a shim, of another generation say, is restored and passes; a shim that is not whole
-// cannot be, and is dropped there. From hosts no shim is taken.
+// Where switches stand in a row, each with a part of the tables, a READ whose walk leaves one part
+// goes to the next switch with a shim that holds the walk's position (shim.hpp). Where the walk or
+// the row ends, the shim is removed and the READ redirected. Any other frame with a shim (of
+// another generation, say) is restored at the last switch and passes; a malformed shim cannot be
+// removed, and its frame is dropped there. Shims from hosts are dropped.
 //
 // A map may lie on several nodes by one keyed key. A pair ends at one of them, so a READ is
 // redirected within the node that it goes to anyway, by the tables of that node alone.
+//
+// A get in one datagram (datagram_hints.hpp) is given the node that tables know best for its key,
+// as a hint, by each switch of a row anew.
 //
 // Thread: any while it is not changed.
 #pragma once
@@ -29,6 +32,7 @@
 #include <span>
 #include <vector>
 
+#include "dataplane/datagram_hints.hpp"
 #include "dataplane/index_lookup.hpp"
 #include "dataplane/shim.hpp"
 
@@ -74,6 +78,7 @@ enum class Outcome : std::uint8_t {
   shim_passed,   // of other tables than these: goes on as it came
   shim_removed,  // the same at the last switch: it is the READ that its client sent
   shim_dropped,  // from a host, or at the last switch one that is not whole
+  hinted,        // a get in a datagram, which says now where its walk may begin
 };
 
 struct Processed {
@@ -88,7 +93,8 @@ class PacketFunction {
  public:
   /// Adds a map, or its part at one node. Requires: tables that check() accepts; a name that no
   /// other has.
-  void add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part = {});
+  void add(const MapKeys& keys, const IndexTables& tables, const TablesPart& part = {},
+           const HintTerms& hints = {});
 
   /// Has an entry of a map name another address. Requires: the map and the place exist.
   void set_address(const TablesName& of, const EntryPlace& place, std::uint64_t address);
@@ -108,6 +114,7 @@ class PacketFunction {
   struct Map {
     MapKeys keys;
     TablesPart part;
+    HintTerms hints;
     std::uint32_t icrc_of_keys;  // by what an ICRC changes when one becomes the other
     IndexLookup lookup;
   };
@@ -116,8 +123,12 @@ class PacketFunction {
   [[nodiscard]] const Map* find_map(const TablesName& name) const;
   static Processed pass_read(const Map* map, std::uint32_t key);
   [[nodiscard]] const Map* find_map_of(const TablesName& name, const Shim& shim) const;
+  [[nodiscard]] static bool is_of(const Map& map, std::uint16_t node, const Shim& shim);
   Processed look_at(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
   Processed look_at_shim(std::span<std::byte> frame, const Hop& hop, Sought& sought) const;
+  [[nodiscard]] const Map* find_map_of(const AskedGet& get, std::uint16_t node,
+                                       const std::optional<Shim>& shim) const;
+  Processed look_at_get(const Hop& hop, Sought& sought) const;
   static void redirect_all(Batch& batch, std::span<const std::span<std::byte>> frames,
                            std::span<Processed> done, const Hop& hop);
 

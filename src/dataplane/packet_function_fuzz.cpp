@@ -19,6 +19,7 @@ using base::want;
 
 constexpr MapKeys kKeys{0x0101'0101, 0x0202'0202};
 constexpr std::size_t kAddress = 12;  // of the RETH, in the packet
+const HintTerms kHints{7, 0x40'0000, "k"};
 
 const WayBudget& small_way() {
   static const WayBudget way{.ranges = 4, .hops = {{0, 8}, {1, 8}, {1, 8}}};
@@ -30,31 +31,44 @@ IndexTables small_tables() {
   std::vector<NodeNumber> leaves;
   std::vector<std::uint64_t> separators;
   for (std::uint64_t i = 0; i < 40; ++i) {
-    leaves.push_back(tree.add_leaf(0x1000 + i, i));
+    leaves.push_back(tree.add_leaf(0x80'0000 + 512 * i, i));
     if (i != 0) separators.push_back(i << (i % 56));
   }
   std::ranges::sort(separators);
   const auto same = std::ranges::unique(separators);
   separators.erase(same.begin(), same.end());
   leaves.resize(separators.size() + 1);
-  tree.set_root(tree.add_node(0x2000, 100, separators, leaves));
+  tree.set_root(tree.add_node(0x90'0000, 100, separators, leaves));
   return compile(tree, *limits_of(small_way())).tables;
+}
+
+/// Whether both are one get in a datagram, but for its hint and UDP's checksum.
+bool differs_by_hint(std::span<std::byte> before, std::span<std::byte> after) {
+  const Datagram of_before = find_datagram(before);
+  const Datagram of_after = find_datagram(after);
+  const auto was = find_get(of_before);
+  if (!was || !find_get(of_after) || was->map != kHints.map) return false;
+  constexpr std::size_t kHint = wire::kUdpBytes + offsetof(wire::DatagramRequest, hint);
+  std::copy_n(of_before.udp + wire::kUdpChecksumOffset, 2, of_after.udp + wire::kUdpChecksumOffset);
+  std::copy_n(of_before.udp + kHint, sizeof(std::uint64_t), of_after.udp + kHint);
+  return std::ranges::equal(before, after);
 }
 
 void process(std::span<const std::byte> bytes) {
   static const IndexTables tables = small_tables();
   static const PacketFunction function = [] {
     PacketFunction made;
-    made.add(kKeys, tables);
+    made.add(kKeys, tables, {}, kHints);
     return made;
   }();
   std::vector<std::byte> frame(bytes.begin(), bytes.end());
   const Processed processed = function.process(frame);
+  std::vector<std::byte> old(bytes.begin(), bytes.end());
+  if (processed.outcome == Outcome::hinted) return want(differs_by_hint(old, frame), "a hint");
   if (processed.outcome != Outcome::redirected) {
     want(std::ranges::equal(frame, bytes), "a frame that passes untouched");
     return;
   }
-  std::vector<std::byte> old(bytes.begin(), bytes.end());
   const ReadRequestParts before = find_read_request(old);
   const ReadRequestParts after = find_read_request(frame);
   want(!before.ib.empty() && !after.ib.empty(), "a READ request");
@@ -86,7 +100,7 @@ std::vector<std::byte> bare(std::vector<std::byte> frame) {
 
 void process_at(std::size_t at, std::span<const std::byte> bytes) {
   static const auto programs =
-      cut_program(kKeys, small_tables(), small_way(), /*generation=*/0x0303'0303);
+      cut_program(kKeys, small_tables(), small_way(), /*generation=*/0x0303'0303, kHints);
   static const PacketFunction functions[] = {programs[0].function(), programs[1].function(),
                                              programs[2].function()};
   std::vector<std::byte> frame(bytes.begin(), bytes.end());
@@ -114,8 +128,21 @@ void process_at(std::size_t at, std::span<const std::byte> bytes) {
       break;
     case Outcome::carried:
       want(at != 2 && find_shim(now).has_value(), "a whole shim");
+      if (find_shim(now)->kind == ShimKind::get) {
+        std::vector<std::byte> before = bare(old);
+        std::vector<std::byte> after = bare(frame);
+        want(before == after || differs_by_hint(before, after), "a hint");
+        break;
+      }
       want(bare(old) == bare(frame), "the READ that its client sent, behind it");
       break;
+    case Outcome::hinted: {
+      want(!is_for_switch(now), "no shim");
+      std::vector<std::byte> before = bare(old);
+      std::vector<std::byte> after = bare(frame);
+      want(differs_by_hint(before, after), "a hint");
+      break;
+    }
     case Outcome::redirected: {
       want(!is_for_switch(now), "no shim");
       std::vector<std::byte> before = bare(old);

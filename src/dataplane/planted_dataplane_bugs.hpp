@@ -18,10 +18,11 @@ enum class Bug : std::uint8_t {
   other_generation_believed,  // a cursor of tables that this switch does not have is followed
   shim_not_removed,           // it goes on to the node
   frame_not_restored,         // the shim is taken out, and the lengths stay
-  other_server_believed,      // a shim of another node than the frame goes to is followed
+  other_server_believed,  // a shim of another node than the frame goes to is followed; and a get
+                          // in a datagram is led by the tables of another node
 
-  // Of who fills tables, and of the node that they lead to (index/index_follower.hpp,
-  // kinds/map/offload/index_host.hpp, kinds/map/offload/map_reads.hpp).
+  // Of index followers, which fill tables, and of the node that these lead to
+  // (index/index_follower.hpp, kinds/map/offload/index_host.hpp, kinds/map/offload/map_reads.hpp).
   moved_leaf_kept,          // an entry goes on naming where a leaf was that has moved
   entry_outlives_lease,     // the key of tables whose controller lost its lease is not made void
   entry_taken_at_its_word,  // the node does not ask the pool what begins where an entry leads

@@ -58,6 +58,34 @@ ProcessSwitch::Came ProcessSwitch::pass_through() {
   return came;
 }
 
+fabric::roce::FrameHeader ProcessSwitch::put_into_frame(const fabric::roce::PortAddress& from,
+                                                        const fabric::roce::PortAddress& to,
+                                                        std::span<const std::byte> content) {
+  fabric::roce::FrameHeader header;
+  header.flow = {from.ip, to.ip, from.udp_port, to.udp_port, true};
+  const std::size_t before = fabric::roce::frame_header_bytes(header);
+  frame_.resize(before + content.size());
+  fabric::roce::write_frame_header(frame_.data(), header, content.size());
+  std::ranges::copy(content, frame_.begin() + static_cast<std::ptrdiff_t>(before));
+  return header;
+}
+
+std::vector<std::byte> ProcessSwitch::process_datagram(const fabric::roce::PortAddress& from,
+                                                       const fabric::roce::PortAddress& to,
+                                                       std::span<const std::byte> datagram) {
+  ++counters_.packets;
+  if (!find_way(from, to)) {
+    ++counters_.lost;
+    return {};
+  }
+  const fabric::roce::FrameHeader header = put_into_frame(from, to, datagram);
+  fabric::roce::set_udp_checksum(frame_);  // as systems do
+  if (pass_through() == Came::lost) return {};
+  const auto whole = fabric::roce::parse_frame(frame_);
+  if (!whole || whole->flow != header.flow) return {};
+  return {whole->ib.begin(), whole->ib.end()};
+}
+
 void ProcessSwitch::process(const fabric::roce::PortAddress& from,
                             const fabric::roce::PortAddress& to, std::span<std::byte> ib) {
   ++counters_.packets;
@@ -67,12 +95,8 @@ void ProcessSwitch::process(const fabric::roce::PortAddress& from,
     ib.back() ^= std::byte{1};
     return;
   }
-  fabric::roce::FrameHeader header;
-  header.flow = {from.ip, to.ip, from.udp_port, to.udp_port, true};
-  const std::size_t before = fabric::roce::frame_header_bytes(header);
-  frame_.resize(before + ib.size());
-  fabric::roce::write_frame_header(frame_.data(), header, ib.size());
-  std::ranges::copy(ib, frame_.begin() + static_cast<std::ptrdiff_t>(before));
+  const fabric::roce::FrameHeader header = put_into_frame(from, to, ib);
+  const std::size_t before = frame_.size() - ib.size();
   // What comes out must be as the port would have it from a network, headers with it.
   const Came came = pass_through();
   if (came == Came::as_it_was) return;
@@ -119,6 +143,7 @@ void ProcessSwitch::count(const Processed& done) {
   add(Outcome::shim_passed, counters_.shims_passed);
   add(Outcome::shim_removed, counters_.shims_removed);
   add(Outcome::shim_dropped, counters_.lost);
+  add(Outcome::hinted, counters_.gets_hinted);
 }
 
 }  // namespace espalier::dataplane

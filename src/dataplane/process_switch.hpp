@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches inside one process, one or several in a row: what stands between two packet ports that
-// know no frames, such as those of a PacketNetwork. A frame is put around each packet, processed by
-// one switch after another, and the packet is taken out again. Where there are no packets either,
-// as in the simulated fabric (fabric/sim), READs are looked up as they are. Where there are several
-// ways, a route says which switches each packet passes (fat_tree.hpp).
+// Switches inside one process, one or several in a row, between two packet ports that know no
+// frames, such as those of a PacketNetwork. Each packet is put into a frame, processed by one
+// switch after another, and taken out again. Where there are no packets either, as in the simulated
+// fabric (fabric/sim), READs are looked up directly. Where there are several paths, a route says
+// which switches each packet passes (fat_tree.hpp).
 //
 // Thread: one; functions are installed by any (installed_function.hpp).
 #pragma once
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "dataplane/installed_function.hpp"
+#include "fabric/roce/frame.hpp"
 #include "fabric/roce/port.hpp"
 
 namespace espalier::dataplane {
@@ -33,6 +34,10 @@ class ProcessSwitch {
   /// and the packet functions'.
   void process(const fabric::roce::PortAddress& from, const fabric::roce::PortAddress& to,
                std::span<std::byte> ib);
+  /// The same of a datagram of another protocol; empty: it is lost, or did not come out whole.
+  [[nodiscard]] std::vector<std::byte> process_datagram(const fabric::roce::PortAddress& from,
+                                                        const fabric::roce::PortAddress& to,
+                                                        std::span<const std::byte> datagram);
   /// A READ passes, by this key and of this address. Cost: a lookup in each. Requires: no route.
   void process(std::uint32_t& key, std::uint64_t& address);
   /// The same by the route between these. One that is lost on the way stays as it is.
@@ -50,7 +55,7 @@ class ProcessSwitch {
       route;
 
   /// Sees frames, and shims of READs that are no packets, between one switch and the next, and may
-  /// change them; an empty frame is lost. Null: nobody looks.
+  /// change them; an empty frame is lost. May be null.
   std::function<void(std::vector<std::byte>& frame)> between;
   std::function<void(std::optional<Shim>& shim)> between_reads;
 
@@ -62,6 +67,7 @@ class ProcessSwitch {
     std::uint64_t carried = 0;        // the same, to the next switch, once for each
     std::uint64_t shims_passed = 0;   // of other tables
     std::uint64_t shims_removed = 0;  // the same, at the last switch
+    std::uint64_t gets_hinted = 0;    // in datagrams
     std::uint64_t lost = 0;  // shims that were no good, and what `between` or the route has lost
   };
   [[nodiscard]] const Counters& counters() const { return counters_; }
@@ -70,6 +76,9 @@ class ProcessSwitch {
   [[nodiscard]] bool find_way(const fabric::roce::PortAddress& from,
                               const fabric::roce::PortAddress& to);
   void take_all();
+  fabric::roce::FrameHeader put_into_frame(const fabric::roce::PortAddress& from,
+                                           const fabric::roce::PortAddress& to,
+                                           std::span<const std::byte> content);
   void redirect(std::uint32_t& key, std::uint64_t& address);
   void count(const Processed& done);
   enum class Came : std::uint8_t { lost, as_it_was, changed };

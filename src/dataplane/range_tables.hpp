@@ -42,7 +42,7 @@ struct RangeTables {
   friend bool operator==(const RangeTables&, const RangeTables&) = default;
 };
 
-/// Makes tables that tell which range a key of stages * bits_per_stage bits lies in: range i is
+/// Makes tables that find the range of a key of stages * bits_per_stage bits: range i is
 /// lows[i] <= key < lows[i + 1], the last one goes to the end. Requires: lows[0] == 0, ascending,
 /// within the width; bits_per_stage <= 16, at most 64 bits in all. Cost: linear in ranges.
 [[nodiscard]] RangeTables make_range_tables(std::span<const std::uint64_t> lows,

@@ -13,7 +13,7 @@ constexpr std::size_t kHalfBits = 32;
 
 std::size_t divide_up(std::size_t a, std::size_t b) { return (a + b - 1) / b; }
 
-// Bits that tell this many things apart, and "none".
+// Bits that distinguish this many things, and "none".
 std::size_t number_bits(std::size_t count) {
   return static_cast<std::size_t>(std::bit_width(count));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether tables fit into switches, and what they take there: stages, and blocks of SRAM and TCAM
-// in each. A model of pipelines with match-action stages, by the numbers of a target; the compiler
-// of such a switch has the last word, for it also places what this does not count (parser, headers,
+// Estimates whether tables fit into switches, and what they use there: stages, and blocks of SRAM
+// and TCAM in each. A model of pipelines with match-action stages, by the numbers of a target; the
+// compiler of such a switch decides, for it also places what this does not count (parser, headers,
 // forwarding).
 //
 // Thread: any.

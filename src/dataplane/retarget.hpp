@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables of a tree that has another shape by now: their own shape stays, and each entry names the
-// node that has all of its numbers. So entries can be told one by one where a few nodes were split,
-// and what was split costs a READ more, until the tables are compiled anew.
+// Updates tables for a tree that has changed its shape: the tables keep their shape, and each entry
+// names the node that covers all of its numbers. So where a few nodes were split, entries can be
+// updated one by one; a split costs a READ more, until the tables are compiled anew.
 //
 // Thread: any.
 #pragma once

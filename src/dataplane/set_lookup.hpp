@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How one node of a set is searched, step by step as switches do it that subtract 32 bits at a time
-// and look results up. The host's form of the same is one comparison of 64 bits; a test holds both
-// against each other.
+// How one node of a set is searched, step by step as switches do that subtract 32 bits at a time
+// and look results up. The host's form is one comparison of 64 bits; a test checks both against
+// each other.
 //
 // Source: [Fat-B+Tree §III-A, Figure 3], there for "key above pivot"; here a key that equals a
 // pivot belongs to the right of it, as in the ordered map.
@@ -19,8 +19,8 @@ namespace espalier::dataplane {
 /// Whether key >= pivot, by halves: a table is keyed by "the high halves differ", one more by the
 /// highest bits, and the answer is a bit of the key or the sign of a difference.
 [[nodiscard]] constexpr bool reaches_by_halves(std::uint64_t key, std::uint64_t pivot) {
-  // Whether a >= b for 32 bits: where the highest bits differ, that of a tells; else the difference
-  // a - b is exact in 32 bits, and its sign tells.
+  // Whether a >= b for 32 bits: if the highest bits differ, that of a decides; else the difference
+  // a - b is exact in 32 bits, and its sign decides.
   constexpr auto reaches = [](std::uint32_t a, std::uint32_t b) {
     const std::uint32_t differ = a ^ b;
     const std::uint32_t difference = a - b;

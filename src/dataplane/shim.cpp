@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "dataplane/datagram_hints.hpp"
 #include "dataplane/planted_dataplane_bugs.hpp"
 
 namespace espalier::dataplane {
@@ -14,6 +15,10 @@ using wire::kUdpBytes;
 using wire::roce::kReadRequestBytes;
 
 constexpr std::size_t kCarriedBytes = kUdpBytes + kShimBytes + kReadRequestBytes;
+
+std::uint8_t version_kind_of(ShimKind kind) {
+  return static_cast<std::uint8_t>(kShimVersion << 4 | static_cast<std::uint8_t>(kind));
+}
 
 // The sum of 16-bit words, in which 2^16 counts as 1 [RFC 1071].
 std::uint16_t folded(std::uint32_t sum) {
@@ -45,11 +50,12 @@ void set_lengths(const Datagram& datagram, std::size_t bytes) {
 
 }  // namespace
 
-std::optional<Shim> read_shim(const std::byte* from) {
-  if (load8(from) != kShimVersionKind || sum_of(from) != 0xFFFF) return std::nullopt;
-  // To no other port: what comes out must be a READ as it went in.
-  if (load16(from + offsetof(ShimBytes, port)) != wire::roce::kUdpPort) return std::nullopt;
+std::optional<Shim> read_shim(const std::byte* from, ShimKind kind) {
+  if (load8(from) != version_kind_of(kind) || sum_of(from) != 0xFFFF) return std::nullopt;
+  // To no other port: what comes out must be what went in.
+  if (load16(from + offsetof(ShimBytes, port)) != port_of(kind)) return std::nullopt;
   Shim shim;
+  shim.kind = kind;
   shim.hops = load8(from + offsetof(ShimBytes, hops));
   shim.server = load16(from + offsetof(ShimBytes, server));
   shim.generation = load_be<std::uint32_t>(from + offsetof(ShimBytes, generation));
@@ -58,38 +64,45 @@ std::optional<Shim> read_shim(const std::byte* from) {
 }
 
 void write_shim(std::byte* to, const Shim& shim) {
-  to[0] = std::byte{kShimVersionKind};
+  to[0] = std::byte{version_kind_of(shim.kind)};
   to[offsetof(ShimBytes, hops)] = std::byte{shim.hops};
   store_be(to + offsetof(ShimBytes, server), shim.server);
   store_be(to + offsetof(ShimBytes, generation), shim.generation);
   store_be(to + offsetof(ShimBytes, cursor), shim.cursor);
-  store_be(to + offsetof(ShimBytes, port), wire::roce::kUdpPort);
+  store_be(to + offsetof(ShimBytes, port), port_of(shim.kind));
   store_be(to + offsetof(ShimBytes, checksum), std::uint16_t{0});
   store_be(to + offsetof(ShimBytes, checksum), static_cast<std::uint16_t>(~sum_of(to)));
 }
 
 std::optional<Shim> find_shim(const Datagram& datagram) {
-  if (!is_datagram(datagram, kShimPort, kCarriedBytes)) return std::nullopt;
   const std::byte* const shim = datagram.udp + kUdpBytes;
-  if (!is_read_request(shim + kShimBytes)) return std::nullopt;
-  return read_shim(shim);
+  if (is_datagram(datagram, kShimPort, kCarriedBytes)) {
+    if (!is_read_request(shim + kShimBytes)) return std::nullopt;
+    return read_shim(shim, ShimKind::read);
+  }
+  if (!is_datagram(datagram, kGetShimPort, datagram.bytes)) return std::nullopt;
+  if (datagram.bytes < kUdpBytes + kShimBytes || !get_in(behind_shim(datagram))) {
+    return std::nullopt;
+  }
+  return read_shim(shim, ShimKind::get);
 }
 
-void add_shim(std::span<std::byte> frame, const Datagram& read, const Shim& shim) {
-  std::byte* const at = read.udp + kUdpBytes;
+void add_shim(std::span<std::byte> frame, const Datagram& before, const Shim& shim) {
+  std::byte* const at = before.udp + kUdpBytes;
   std::memmove(at + kShimBytes, at, static_cast<std::size_t>(frame.data() + frame.size() - at));
   write_shim(at, shim);
-  store_be(read.udp + 2, kShimPort);
-  set_lengths(read, kCarriedBytes);
+  store_be(before.udp + 2, shim_port_of(shim.kind));
+  set_lengths(before, before.bytes + kShimBytes);
 }
 
 void remove_shim(std::span<std::byte> frame, const Datagram& carried) {
   std::byte* const at = carried.udp + kUdpBytes;
   const auto behind = static_cast<std::size_t>(frame.data() + frame.size() - at) - kShimBytes;
   std::memmove(at, at + kShimBytes, behind);
-  store_be(carried.udp + 2, wire::roce::kUdpPort);
+  const auto port = static_cast<std::uint16_t>(load16(carried.udp + 2) + 2 * kShimBytes);
+  store_be(carried.udp + 2, port);
   if (base::planted(Bug::frame_not_restored)) return;
-  set_lengths(carried, kCarriedBytes - kShimBytes);
+  set_lengths(carried, carried.bytes - kShimBytes);
 }
 
 }  // namespace espalier::dataplane

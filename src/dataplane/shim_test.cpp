@@ -42,7 +42,7 @@ TEST(Shim, HasTheseBytes) {
   for (std::size_t i = 0; i < kShimBytes; ++i) {
     EXPECT_EQ(std::to_integer<unsigned>(bytes[i]), kGolden[i]) << i;
   }
-  EXPECT_EQ(read_shim(bytes.data()), kSample);
+  EXPECT_EQ(read_shim(bytes.data(), ShimKind::read), kSample);
 }
 
 TEST(Shim, OneThatWasDamagedIsNone) {
@@ -51,7 +51,7 @@ TEST(Shim, OneThatWasDamagedIsNone) {
   for (std::size_t bit = 0; bit < 8 * kShimBytes; ++bit) {
     auto bad = bytes;
     bad[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
-    EXPECT_EQ(read_shim(bad.data()), std::nullopt) << bit;
+    EXPECT_EQ(read_shim(bad.data(), ShimKind::read), std::nullopt) << bit;
   }
 }
 
@@ -67,7 +67,7 @@ TEST(Shim, OneOfAnotherFormatIsNone) {
       base::store_be(bytes.data() + at,
                      static_cast<std::uint16_t>(is_sum ? word - change : word + change));
     }
-    return read_shim(bytes.data());
+    return read_shim(bytes.data(), ShimKind::read);
   };
   EXPECT_NE(changed(offsetof(ShimBytes, generation), 1), std::nullopt) << "the sum is right so";
   EXPECT_EQ(changed(offsetof(ShimBytes, port), 1), std::nullopt);

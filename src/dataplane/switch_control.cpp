@@ -64,7 +64,7 @@ std::string SwitchControl::held_by_another(const TablesName& name, Holder holder
   return "another controller fills the tables of the map with the key " + in_hex(name.keyed);
 }
 
-// A map that nobody holds becomes the controller's; one that another controller holds does not.
+// A map without a holder becomes the controller's; one that another controller holds does not.
 SwitchControl::Answer SwitchControl::put(std::string_view text, Holder holder) {
   auto brought = SwitchProgram::parse(text);
   if (!brought) return std::unexpected(in_words(brought.error()));

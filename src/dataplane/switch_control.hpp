@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a switch is told what to run with, and says what it does: by requests of a word, and so many
-// bytes behind it where the word wants them. control_server.hpp serves them at a socket.
+// The control protocol of a switch, by which it is configured and reports its state. A request is a
+// word, followed by a body if the word has one. control_server.hpp serves them at a socket.
 //
 //   put BYTES       the maps of a controller, a program (switch_program.hpp) in place of those that
 //                   it has put before; they go when the controller does
 //   install BYTES   a program in place of all that there is; it stays
-//   change BYTES    changes of entries, all of them at once; of maps that another one holds, none
+//   change BYTES    changes of entries, atomically; of maps that another one holds, none
 //   held            how many maps this connection holds
 //   program         what it runs with
 //   status          a line "name value" for each number
@@ -13,10 +13,9 @@
 //   ok BYTES        the answer follows
 //   error BYTES     what was wrong, in words; nothing was changed
 //
-// Tables without a controller are worse than none: the key that they write is void once the
-// controller's lease is lost, and each READ that they redirect brings nothing. So what is put is
-// held by a connection, and the switch forgets it when that ends, or says nothing for
-// kHolderSilentNs.
+// Stale tables are worse than none: the key that they write is void once the controller's lease is
+// lost, and each READ that they redirect fails. So a connection holds what it puts, and the switch
+// removes it when the connection closes, or makes no request for kHolderSilentNs.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +31,10 @@
 
 namespace espalier::dataplane {
 
-/// Who holds maps and asks nothing for so long has lost them.
+/// A holder that makes no request for so long loses its maps.
 inline constexpr std::uint64_t kHolderSilentNs = 3'000'000'000;
 
-/// Does requests, without a socket, one after the other. Thread: any.
+/// Executes requests in order, without a socket. Thread: any.
 class SwitchControl {
  public:
   /// Adds lines "name value" of what the switch counts.
@@ -50,9 +49,10 @@ class SwitchControl {
   static constexpr Holder kNobody = 0;
 
   using Answer = std::expected<std::string, std::string>;  // else what was wrong
-  /// Does the request of a word, with what belongs to it. Who is nobody cannot put.
+  /// Executes a request: its word and its body. Without a holder `put` is refused.
   Answer ask(std::string_view word, std::string_view body, Holder holder = kNobody);
-  /// It is gone, or silent: what it has put goes. Cost: constant if it holds nothing; else as put.
+  /// The holder has disconnected or is silent: removes its maps. Cost: constant if it holds
+  /// nothing; else as put.
   void drop(Holder holder);
 
  private:

@@ -30,7 +30,7 @@ class SwitchControlConcurrency : public ::testing::Test {
         server_(*ControlServer::open(path_, control_, kNeverSilentNs)),
         thread_([this] { server_->run(); }) {}
   static constexpr std::uint64_t kNeverSilentNs = std::uint64_t{1} << 60;
-  /// Another one, to whom everybody is silent.
+  /// Another one, to which every peer is silent.
   void serve_impatiently() {
     stop();
     server_.reset();
@@ -130,7 +130,7 @@ TEST_F(SwitchControlConcurrency, WhatIsPutGoesWithItsController) {
       EXPECT_EQ(second.refused(), "another controller fills the tables of the map with the key a");
       EXPECT_FALSE(second.ask("put", title + first_map));
       EXPECT_EQ(second.refused(), "another controller fills the tables of the map with the key a");
-      // What it has put before is replaced; so is a map that nobody holds.
+      // What it has put before is replaced; so is a map without a holder.
       ASSERT_TRUE(second.ask("put", title + map_at("c", "100")));
       EXPECT_EQ(*asker.ask("program"), title + first_map + map_at("c", "100"));
     }
@@ -156,7 +156,7 @@ TEST_F(SwitchControlConcurrency, WhoSaysNothingHasLostWhatItHolds) {
   EXPECT_EQ(holder.refused(), "line 1: there is no map of this key");
 }
 
-// Half a request, and an answer that is not taken: neither keeps anybody from being served.
+// Half a request, and an answer that is not taken: neither blocks another connection.
 TEST_F(SwitchControlConcurrency, OneWhoIsSlowKeepsNobodyElse) {
   ControlClient client = connect();
   ASSERT_TRUE(client.ask("install", kProgram));

@@ -2,7 +2,10 @@
 #include "dataplane/switch_program.hpp"
 
 #include <algorithm>
+#include <charconv>
+#include <cstdint>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "dataplane/text_numbers.hpp"
@@ -17,6 +20,7 @@ constexpr std::string_view kProgramTitle = "espalier-switch 1";
 struct Section {
   MapKeys keys;
   TablesPart part;
+  HintTerms hints;
   std::size_t line = 0;   // behind that of the keys
   std::size_t begin = 0;  // of the tables
 };
@@ -34,6 +38,42 @@ bool read_map_line(TextReader& reader, Section& section) {
     return false;
   }
   return reader.at_end() || (reader.number(section.keys.node) && reader.at_end());
+}
+
+// Two digits for each byte; "-" for none.
+bool read_prefix(std::string_view word, std::string& prefix) {
+  if (word == "-") return true;
+  if (word.empty() || word.size() % 2 != 0 || word.size() / 2 > wire::kDatagramKeyBytesMax) {
+    return false;
+  }
+  for (std::size_t i = 0; i < word.size(); i += 2) {
+    std::uint8_t byte = 0;
+    const char* const end = word.data() + i + 2;
+    const auto read = std::from_chars(word.data() + i, end, byte, 16);
+    if (read.ec != std::errc() || read.ptr != end) return false;
+    prefix += static_cast<char>(byte);
+  }
+  return true;
+}
+
+bool read_hints_line(TextReader& reader, Section& section) {
+  HintTerms& hints = section.hints;
+  if (hints.map != 0 || !reader.number(hints.map) || hints.map == 0) return false;
+  return reader.number(hints.base, 16) && read_prefix(reader.word(), hints.prefix) &&
+         reader.at_end();
+}
+
+void put_hints(std::string& text, const HintTerms& hints) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  text += "hints";
+  put_word(text, hints.map);
+  put_word(text, hints.base, 16);
+  text += hints.prefix.empty() ? " -" : " ";
+  for (const char c : hints.prefix) {
+    const auto byte = static_cast<std::uint8_t>(c);
+    text += {kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  text += '\n';
 }
 
 bool exists(const IndexTables& tables, const EntryPlace& place) {
@@ -62,14 +102,26 @@ std::expected<SwitchProgram, TextFault> SwitchProgram::parse(std::string_view te
       fault.line += section->line;
       return std::unexpected(std::move(fault));
     }
-    if (!program.add({section->keys, *std::move(tables), section->part})) {
+    if (!program.add(
+            {section->keys, *std::move(tables), section->part, std::move(section->hints)})) {
       return refuse(section->line,
                     "a map has this key already at this node, or there are more than 64 maps");
     }
     return {};
   };
   while (reader.next_line()) {
-    const bool is_map = reader.word() == "map";
+    const std::string_view word = reader.word();
+    const bool is_map = word == "map";
+    if (section && word == "hints" && reader.line_begin() == section->begin) {
+      if (!read_hints_line(reader, *section)) {
+        return refuse(reader.number(),
+                      "wanted: hints MAP BASE PREFIX, the number of a map, an address, and bytes "
+                      "in hexadecimal or -");
+      }
+      section->line = reader.number();
+      section->begin = reader.line_end();
+      continue;
+    }
     if (!is_map && section) continue;  // of its tables
     if (!is_map) return refuse(reader.number(), "wanted: map KEYED REDIRECT");
     if (auto taken = take(reader.line_begin()); !taken) return std::unexpected(taken.error());
@@ -99,6 +151,7 @@ std::string SwitchProgram::text() const {
     }
     if (map.keys.node != 0) put_word(text, map.keys.node);
     text += '\n';
+    if (map.hints.map != 0) put_hints(text, map.hints);
     text += to_text(map.tables);
   }
   return text;
@@ -118,7 +171,9 @@ void SwitchProgram::remove(const TablesName& name) {
 
 PacketFunction SwitchProgram::function() const {
   PacketFunction function;
-  for (const SwitchMap& map : maps_) function.add(map.keys, map.tables, map.part);
+  for (const SwitchMap& map : maps_) {
+    function.add(map.keys, map.tables, map.part, map.hints);
+  }
   return function;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch runs with: maps, each with its keys and its tables, for each node that it lies on;
-// as text, which is how it comes
-// to a switch, and changes of single entries. docs/formats/index_tables.md has the grammar.
+// The program of a switch: maps, each with its keys and its tables, for each node that it lies on;
+// its text, in which it is sent to a switch; and changes of single entries.
+// docs/formats/index_tables.md has the grammar.
 //
 // Thread: one at a time.
 #pragma once
@@ -20,6 +20,7 @@ struct SwitchMap {
   MapKeys keys;
   IndexTables tables;
   TablesPart part{};  // where others have the rest
+  HintTerms hints{};  // of gets that come in datagrams
   friend bool operator==(const SwitchMap&, const SwitchMap&) = default;
 };
 
@@ -27,7 +28,7 @@ class SwitchProgram {
  public:
   static constexpr std::size_t kMapsMax = 64;
 
-  /// Reads what text() wrote, or anybody else did. Cost and memory: as parse_tables().
+  /// Parses any text, trusted or not. Cost and memory: as parse_tables().
   static std::expected<SwitchProgram, TextFault> parse(std::string_view text);
   [[nodiscard]] std::string text() const;
 

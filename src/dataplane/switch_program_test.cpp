@@ -52,6 +52,25 @@ TEST(SwitchProgram, AMapMayLieOnSeveralNodes) {
   EXPECT_EQ(program.maps()[0].keys.node, 1u);
 }
 
+TEST(SwitchProgram, WhatIsHintedComesBackFromItsText) {
+  base::Random random(base::seed_from_environment(7));
+  SwitchProgram program;
+  for (std::uint16_t node = 0; node < 2; ++node) {
+    const auto tables = compile(random_tree(random, {}), {.ranges = 8, .sets = 1}).tables;
+    const HintTerms hints{4u + node, 0xABCu, node == 0 ? "" : std::string("u\0\xFFser", 6)};
+    ASSERT_TRUE(program.add({{7, 100u + node, node}, tables, {}, hints}));
+  }
+  const auto again = SwitchProgram::parse(program.text());
+  ASSERT_TRUE(again) << again.error().line << again.error().reason;
+  EXPECT_EQ(*again, program);
+  for (const std::string line : {"", "0 abc -", "1 abc", "1 abc f", "1 abc fg", "1 abc - -",
+                                 "1 xyz -", "4294967296 abc -"}) {
+    EXPECT_FALSE(SwitchProgram::parse("espalier-switch 1\nmap 7 8\nhints " + line + "\n" +
+                                      to_text(program.maps()[0].tables)))
+        << line;
+  }
+}
+
 TEST(SwitchProgram, AFaultNamesItsLine) {
   const auto fault = [](std::string_view text) {
     const auto parsed = SwitchProgram::parse(text);

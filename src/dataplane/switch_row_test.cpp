@@ -176,7 +176,7 @@ TEST(SwitchRow, AReadThatCannotBeCarriedIsRedirected) {
   frame = row.at(1);
   EXPECT_EQ(outcome_of(row.parts[1], 1, 2, frame), Outcome::redirected);
   EXPECT_EQ(address_of(frame), expected);
-  // Nobody adds a shim behind the first switch that had tables.
+  // No switch adds a shim behind the first one that had tables.
   frame = Three::read();
   EXPECT_EQ(outcome_of(row.parts[1], 1, 3, frame), Outcome::read_passed);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is new of a map's tables: where only addresses are others, a switch need be told no more.
+// The difference of two tables of a map: if only addresses differ, a switch needs no more.
 //
 // Thread: any.
 #pragma once

@@ -51,8 +51,15 @@ TEST(TableRules, AShimOfAnotherNodeThatIsBelievedIsNoticed) {
             "a READ went by the key of another node");
 }
 
+TEST(TableRules, AHintOfAnotherNodeIsNoticed) {
+  const base::Planted planted(Bug::other_server_believed);
+  EXPECT_EQ(gets_to_two_nodes(base::seed_from_environment(7), 10),
+            "a get was told a node of another server");
+}
+
 TEST(TableRules, WithoutABugNothingIsNoticed) {
   EXPECT_EQ(frames_to_two_nodes(base::seed_from_environment(6), 20), "");
+  EXPECT_EQ(gets_to_two_nodes(base::seed_from_environment(7), 20), "");
   EXPECT_EQ(frames_through_a_row(base::seed_from_environment(3), 20), "");
   EXPECT_EQ(lookups_at_separators(base::seed_from_environment(1), 20), "");
   EXPECT_EQ(redirected_frames(base::seed_from_environment(2), 100), "");

@@ -22,8 +22,8 @@ struct TextFault {
   std::string reason;
 };
 
-/// Reads what to_text() wrote, or anybody else did. What it gives has passed check(). Cost: linear;
-/// memory: at most a hundred bytes for each of the text, whatever it says.
+/// Parses any text, trusted or not. What it returns has passed check(). Cost: linear; memory: at
+/// most a hundred bytes for each of the text, whatever it says.
 [[nodiscard]] std::expected<IndexTables, TextFault> parse_tables(std::string_view text);
 
 }  // namespace espalier::dataplane

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A tree as the compiler of tables sees it: keys are numbers of 64 bits, a node is an address that
-// a READ can go to, how often it was passed, and which numbers lead to which child.
+// A tree as the table compiler sees it: keys are numbers of 64 bits, a node has an address that a
+// READ can go to, a count of accesses, and the numbers that lead to each child.
 //
 //   separators   s0 < s1 < ... < s(n-2)          n - 1 of them
 //   children     c0   c1   ...   c(n-1)          n of them; c(i) has s(i-1) <= key < s(i)
 //
-// A child may be kHere: numbers that do not tell which child they lead to (keys that are longer
-// than a number and alike in it) stay at the node itself, which sees the whole key
-// (key_number.hpp). A node without children is a leaf.
+// A child may be kHere: numbers that do not determine their child (keys that are longer than a
+// number and alike in it) stay at the node itself, which sees the whole key (key_number.hpp). A
+// node without children is a leaf.
 //
 // Thread: one at a time; const functions from any while none changes it.
 #pragma once

@@ -131,14 +131,15 @@ std::vector<IndexTables> cut_tables(const IndexTables& tables, const WayBudget& 
 }
 
 std::vector<SwitchProgram> cut_program(const MapKeys& keys, const IndexTables& tables,
-                                       const WayBudget& way, std::uint32_t generation) {
+                                       const WayBudget& way, std::uint32_t generation,
+                                       const HintTerms& hints) {
   std::vector<IndexTables> parts = cut_tables(tables, way);
   std::vector<SwitchProgram> programs(parts.size());
   std::uint8_t behind = 0;
   for (std::size_t hop = parts.size(); hop-- != 0;) {
     if (hop != 0 && parts[hop].sets.empty()) continue;
     const bool added =
-        programs[hop].add({keys, std::move(parts[hop]), TablesPart{generation, behind}});
+        programs[hop].add({keys, std::move(parts[hop]), TablesPart{generation, behind}, hints});
     ESPALIER_ASSERT(added);
     ++behind;
   }
@@ -147,12 +148,15 @@ std::vector<SwitchProgram> cut_program(const MapKeys& keys, const IndexTables& t
 
 std::vector<SwitchProgram> cut_program(std::span<const MapKeys> keys,
                                        std::span<const IndexTables> tables,
-                                       const TopologyBudget& topology, std::uint32_t generation) {
+                                       const TopologyBudget& topology, std::uint32_t generation,
+                                       std::span<const HintTerms> hints) {
   ESPALIER_ASSERT(keys.size() == topology.ways.size() && tables.size() == keys.size());
+  ESPALIER_ASSERT(hints.empty() || hints.size() == keys.size());
   std::vector<SwitchProgram> programs(topology.switches.size());
   for (std::size_t node = 0; node < keys.size(); ++node) {
     ESPALIER_ASSERT(keys[node].node == node);
-    const auto parts = cut_program(keys[node], tables[node], way_to(topology, node), generation);
+    const auto parts = cut_program(keys[node], tables[node], way_to(topology, node), generation,
+                                   hints.empty() ? HintTerms{} : hints[node]);
     for (std::size_t hop = 0; hop < parts.size(); ++hop) {
       for (const SwitchMap& map : parts[hop].maps()) {
         const bool added = programs[topology.ways[node][hop]].add(map);

@@ -59,15 +59,16 @@ struct TopologyBudget {
 
 /// What each switch is to run with for one map; `generation`: of these tables, and of no others.
 [[nodiscard]] std::vector<SwitchProgram> cut_program(const MapKeys& keys, const IndexTables& tables,
-                                                     const WayBudget& way,
-                                                     std::uint32_t generation);
+                                                     const WayBudget& way, std::uint32_t generation,
+                                                     const HintTerms& hints = {});
 
 /// The same of tables of each node, within limits_of(): what each switch is to run with. Requires:
-/// as many keys and tables as ways; keys that name the nodes 0, 1, 2 ...
+/// as many keys and tables as ways; keys that name the nodes 0, 1, 2 ...; no hints, or as many.
 [[nodiscard]] std::vector<SwitchProgram> cut_program(std::span<const MapKeys> keys,
                                                      std::span<const IndexTables> tables,
                                                      const TopologyBudget& topology,
-                                                     std::uint32_t generation);
+                                                     std::uint32_t generation,
+                                                     std::span<const HintTerms> hints = {});
 
 /// The changes of each switch, whose places are those of its own part. Requires: places of the
 /// whole tables. Cost: linear.

@@ -72,7 +72,7 @@ Device::~Device() {
     signal_.notify_all();
     watcher_.join();
   }
-  node_.reset();  // its workers tell what they find until they end
+  node_.reset();  // its workers report until they end
 }
 
 // All workers have the same host, the one that was found first.

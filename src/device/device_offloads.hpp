@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls as a device serves them, by what each row says of devices (wire/call_row.hpp).
+// The calls as a device serves them, according to each row's rule for devices (wire/call_row.hpp).
 //
-// A get or a scan is the same handler as on a node: it knows a ServedMap, whoever walks that.
+// A get or a scan has the same handler as on a node: it uses a ServedMap, whatever walks that.
 //
 // Thread: any, once it was made.
 #pragma once
@@ -16,8 +16,7 @@ namespace espalier::device {
 
 class DeviceOffloads {
  public:
-  /// `host`: its address, for those who are refused. `own`: kinds of the
-  /// program, which outlive this.
+  /// `host`: its address, for messages of refusal. `own`: kinds of the program, which outlive this.
   explicit DeviceOffloads(const std::string& host, std::span<const offload::Kind> own = {});
   DeviceOffloads(const DeviceOffloads&) = delete;
   DeviceOffloads& operator=(const DeviceOffloads&) = delete;

@@ -61,8 +61,8 @@ class DeviceTables : public DeviceFixture {
   }
 };
 
-// Megabytes wait at the host, not in the device, and nobody else waits for them: not those who ask
-// for maps, nor those whose rows are few. Of the streams as many go at a time as there are rings.
+// Megabytes wait at the host, not in the device, and block no other client: neither requests for
+// maps, nor small queries. As many streams run at a time as there are rings.
 TEST_F(DeviceTables, AClientThatTakesNothingHoldsUpNobody) {
   start_patient();
   Store slow = connect_to_device();

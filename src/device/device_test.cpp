@@ -198,7 +198,7 @@ struct Values final : Handler {
   std::vector<std::string> seen;
 };
 
-// What READs bring is not told from a node: a client may have bytes of a leaf lie in a value.
+// READ data may look like a node without being one: a client may store a leaf's bytes in a value.
 TEST_F(DeviceTest, NoHintOfAClientIsFollowed) {
   constexpr std::uint64_t kBlock = wire::kBlockBytes;
   constexpr std::uint32_t kGeneration = 7;
@@ -268,7 +268,7 @@ TEST_F(DeviceTest, AMapWithoutVersionsIsReadByTheHost) {
   EXPECT_GT(host_was_asked(wire::OffloadId::get), 0u);
 }
 
-// The counters of both sides tell of the feed that the device follows.
+// The counters of both sides count the feed that the device follows.
 TEST_F(DeviceTest, TheFeedIsCounted) {
   start();
   Store host = connect_to_host();
@@ -280,7 +280,7 @@ TEST_F(DeviceTest, TheFeedIsCounted) {
   const auto of_device = [this] {
     return device_->with_node([](const node::Node* node) { return node::numbers_of(*node); });
   };
-  // Until the device was told of moves of nodes that it knows.
+  // Until the feed has reported moves of nodes that the device knows.
   for (int i = 0; of_device().value("device_feed_replaced") < 10; i = (i + 7) % 2000) {
     ASSERT_TRUE(at_host.put(key(i), "new"));
     ASSERT_TRUE(*at_device.get(key((i + 1000) % 2000)));
@@ -447,7 +447,7 @@ class BalancedDevice : public DeviceTest {
   }
 
  private:
-  // A worker tells now and then what it has done.
+  // A worker updates its statistics now and then.
   Done when_counted(std::uint64_t gets) {
     for (;;) {
       const Done now = done();

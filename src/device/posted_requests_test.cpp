@@ -25,7 +25,7 @@ using offload::Response;
 using offload::Right;
 using offload::SchedulerFixture;
 
-/// A host that answers what it is told to.
+/// A host with scripted answers.
 class ManualHost final : public HostLink {
  public:
   void post(Request& request, const wire::CallMessage&, AnswerPace) override {
@@ -129,7 +129,7 @@ TEST_F(PostedRequestsFixture, GiveBackWhatTheHostKeepsForAClientThatIsGone) {
   EXPECT_TRUE(client_.ended);
 }
 
-// The host is told that no more is wanted, and only its last piece ends the request.
+// The device cancels the request at the host, and only its last piece ends the request.
 TEST_F(PostedRequestsFixture, WhatThereIsNoMemoryForEndsWhenTheHostHasEnded) {
   ask();
   host_.answer(kTooMuch, false);

@@ -56,7 +56,7 @@ void Access::remember(std::uint32_t id) {
 }
 
 std::optional<bool> Access::may_use(std::uint32_t id, const catalog::Catalog& catalog) {
-  // What is found below has its name by these renames, or by a later one.
+  // The lookup below may see a later rename than this count; then the next call clears the cache.
   if (const std::uint32_t renames = catalog.renames(); renames != renames_) {
     remembered_.clear();
     renames_ = renames;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What those who share something among principals keep of one: parts, each found by its type, and
-// made when it is first asked for.
+// What each resource that principals share stores per principal: parts, found by type and created
+// on first use.
 //
-// Thread: any. Finding one takes no lock: parts are put before the first of a list, and stay.
+// Thread: any. find() takes no lock: a new part is pushed in front of a list, and none is removed.
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@
 
 namespace espalier::offload {
 
-/// Says itself who may touch it.
+/// A subclass states which threads may use it.
 class AccountPart {
  public:
   AccountPart() = default;
@@ -33,14 +33,15 @@ class AccountParts {
   AccountParts(const AccountParts&) = delete;
   AccountParts& operator=(const AccountParts&) = delete;
 
-  /// Null: it was not made. Cost: a look at each part.
+  /// Null: there is none. Cost: linear in the number of parts.
   template <std::derived_from<AccountPart> P>
   [[nodiscard]] P* find() const {
     AccountPart* at = first_.load(std::memory_order_acquire);
     while (at != nullptr && at->type_ != &kType<P>) at = at->next_.get();
     return static_cast<P*>(at);
   }
-  /// Cost: the same, and the first time a lock. Errors: the first time std::bad_alloc.
+  /// Creates it if there is none. Cost: as find(); the first time also a lock. Errors: the first
+  /// time std::bad_alloc.
   template <std::derived_from<AccountPart> P>
   [[nodiscard]] P& of() {
     if (P* const known = find<P>()) return *known;
@@ -56,12 +57,12 @@ class AccountParts {
   }
 
  private:
-  // Its address tells types apart.
+  // Its address identifies the type.
   template <class P>
   static constexpr char kType = 0;
 
   std::mutex mutex_;                    // guards owner_
-  std::unique_ptr<AccountPart> owner_;  // of the first part
+  std::unique_ptr<AccountPart> owner_;  // the first part
   std::atomic<AccountPart*> first_{nullptr};
 };
 

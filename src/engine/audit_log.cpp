@@ -20,7 +20,7 @@ bool AuditLog::Bucket::take(std::uint64_t now_ns) {
   return true;
 }
 
-// One that is full again says nothing: it can be made anew when it is wanted.
+// A full bucket has no state worth keeping: it can be recreated later.
 AuditLog::Bucket& AuditLog::bucket_of(std::string_view principal, std::uint64_t now_ns) {
   const bool place = principal.starts_with("address ");
   Buckets& buckets = place ? places_ : known_;
@@ -45,7 +45,7 @@ bool AuditLog::take_token(std::string_view principal) noexcept {
   Bucket* bucket = &rest_;
   try {
     bucket = &bucket_of(principal, now);
-  } catch (const std::bad_alloc&) {  // it shares that of the others
+  } catch (const std::bad_alloc&) {  // it shares the bucket of the others
   }
   if (bucket->take(now)) return true;
   ++left_out_;

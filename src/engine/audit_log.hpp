@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node keeps for those who audit it: each refusal, and each act of an administrator.
+// The node's audit records: each refusal, and each action of an administrator.
 //
-// Refusals can be had by anybody as fast as packets come, so their records are limited by a token
-// bucket for each principal (principal_accounts.hpp), and what is left out is counted and told
-// with the next record. So no principal has the refusals of others left out. Addresses can be
-// forged, and there are as many as one likes: of those, kPlacesMax at a time have a bucket of their
-// own, and all others share one. Acts are recorded all, but for what a full queue leaves out, which
-// is counted with them. Records wait here for the thread that writes them, so no worker waits for a
-// log.
+// An attacker can provoke refusals at packet rate, so a token bucket for each principal
+// (principal_accounts.hpp) limits their records. Records beyond the rate are dropped and counted,
+// and the next record reports the count. So no principal suppresses the refusals of another.
+// Addresses can be forged and are plentiful: at most kPlacesMax of them have a bucket at a time,
+// and all others share one. Actions have no rate limit; a full queue drops them, and counts them
+// too. A queue holds the records for the thread that writes them, so no worker waits for a log.
 //
 // Thread: any.
 #pragma once
@@ -35,51 +34,51 @@ namespace espalier::offload {
 struct AuditRecord {
   bool refusal = false;
   std::string act;             ///< an offload's name, "authenticate", "connect", "end_session"
-                               ///< (for its name's secrets changed); empty: no act,
-                               ///< the record only tells what was left out
-  std::string name;            ///< of the client: as it is authenticated, or as it says
-  Right role = Right::none;    ///< none: it was not authenticated
-  std::string via;             ///< the device that relays; empty: none does
-  std::string address;         ///< where it, or that device, comes from
-  std::string object;          ///< a name, any bytes; "#7": a number; empty: it concerns none
-  std::string to;              ///< the name of the second object that it concerns; or empty
-  Error outcome;               ///< Code::invalid: done
-  std::uint64_t left_out = 0;  ///< records before this one that were not kept
+                               ///< (its name's secrets changed); empty: no action,
+                               ///< the record only reports dropped records
+  std::string name;            ///< the client's: authenticated, or as it claims
+  Right role = Right::none;    ///< none: not authenticated
+  std::string via;             ///< the device that relays; empty: none
+  std::string address;         ///< the client's, or that device's
+  std::string object;          ///< a name, any bytes; "#7": an id; empty: none
+  std::string to;              ///< the name of the second object; or empty
+  Error outcome;               ///< Code::invalid: success
+  std::uint64_t left_out = 0;  ///< records dropped before this one
 };
 
 class AuditLog {
  public:
-  static constexpr std::uint64_t kBurst = 64;                ///< refusals of one principal at once
-  static constexpr std::uint64_t kRefillNs = 1'000'000'000;  ///< for each further one
-  static constexpr std::size_t kWaitingMax = 4096;           ///< records that nobody has taken
+  static constexpr std::uint64_t kBurst = 64;                ///< refusals of one principal
+  static constexpr std::uint64_t kRefillNs = 1'000'000'000;  ///< for each further token
+  static constexpr std::size_t kWaitingMax = 4096;           ///< records in the queue
   static constexpr std::size_t kPlacesMax = 256;             ///< addresses with their own bucket
-  static constexpr std::size_t kKnownMax = 4096;             ///< the same of users and secrets
+  static constexpr std::size_t kKnownMax = 4096;             ///< users and secrets with one
 
   explicit AuditLog(std::function<std::uint64_t()> now_ns = base::monotonic_ns)
       : now_ns_(std::move(now_ns)), rest_(now_ns_()) {}
 
-  /// Keeps records from now on; without this all are dropped.
+  /// Keeps records from now on; before, all are dropped.
   void open() { open_.store(true, std::memory_order_relaxed); }
-  /// Keeps a refusal, if the rate of its principal allows it. `make` makes the record, and is
-  /// called only then. Where there is no memory for it, it is left out.
+  /// Keeps a refusal, if its principal's rate permits. Calls `make` for the record only then.
+  /// Without memory the record is dropped and counted.
   template <class Make>
   void refused(std::string_view principal, const Make& make) noexcept {
     if (take_token(principal)) keep(make, true);
   }
-  /// The same of what an administrator did, whatever the rate.
+  /// Keeps an action of an administrator, without a rate limit.
   template <class Make>
   void acted(const Make& make) noexcept {
     if (is_open()) keep(make, false);
   }
 
-  /// The next record. Nothing: there is none. Of what was left out it tells when the rate allows
-  /// it, in a record of its own if no other comes.
+  /// The next record; nothing: there is none. Reports dropped records when the rate permits, in a
+  /// record of its own if there is no other.
   [[nodiscard]] std::optional<AuditRecord> take();
-  /// Waits until take() may have something, or stop() was called. Returns false after stop().
+  /// Waits until take() may return a record, or stop() was called. Returns false after stop().
   bool wait();
-  /// Ends wait(), for good; what was kept can still be taken.
+  /// Ends wait() for good; take() still returns the queued records.
   void stop();
-  /// Records that were left out, ever.
+  /// Records dropped since the start.
   [[nodiscard]] std::uint64_t left_out() const;
 
  private:
@@ -91,7 +90,7 @@ class AuditLog {
     void refill(std::uint64_t now_ns);
 
     std::uint64_t tokens = kBurst;
-    std::uint64_t filled_ns;  // up to when tokens were given
+    std::uint64_t filled_ns;  // up to when tokens were added
   };
   struct Hash {
     using is_transparent = void;
@@ -121,13 +120,13 @@ class AuditLog {
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   std::deque<AuditRecord> waiting_;
-  Buckets known_;               // of users and secrets
-  Buckets places_;              // of addresses
-  Bucket rest_;                 // of all others
-  std::uint64_t swept_ns_ = 0;  // when full buckets were last looked for
-  std::uint64_t told_ns_ = 0;   // when it was last told what was left out
-  std::uint64_t untold_ = 0;    // left out, and not told yet
-  std::uint64_t left_out_ = 0;  // ever
+  Buckets known_;               // users and secrets
+  Buckets places_;              // addresses
+  Bucket rest_;                 // all others
+  std::uint64_t swept_ns_ = 0;  // when full buckets were last removed
+  std::uint64_t told_ns_ = 0;   // when dropped records were last reported
+  std::uint64_t untold_ = 0;    // dropped, and not yet reported
+  std::uint64_t left_out_ = 0;  // dropped since the start
   bool stopped_ = false;
 };
 

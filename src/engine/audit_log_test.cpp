@@ -129,7 +129,7 @@ TEST_F(AuditLogTest, ADayOfRefusalsIsBounded) {
   }
   EXPECT_LE(lines, std::uint64_t{24} * 3600 + AuditLog::kBurst);
   EXPECT_GE(lines, std::uint64_t{24} * 3600);
-  // What came in the last second is told with the next line.
+  // Records of the last second are counted in the next line.
   EXPECT_LE(kSteps - lines, left_out + 4) << "each refusal has a line or is counted in one";
 }
 

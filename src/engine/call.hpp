@@ -1,21 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an offload sees of a request: what it says, the state that the offload keeps for it, and the
-// ways in which a step ends.
+// An offload's view of one request: its message, its state between steps, and the ways to end a
+// step.
 //
-// An offload is a step, which is called when the request comes, and again whenever what it waited
-// for is there. Each step ends with an answer, or with what it waits for next; the types see to it
-// that it ends with one of these:
+// A step runs when the request arrives, and again when what it waited for is ready. Each step
+// returns an answer or a wait; the return type Next enforces that it is one of these:
 //
-//   handed_over  until its executor has done its part, which from_executor() then tells; of maps
-//                that is a walk (walk_call.hpp), of peers their ends (peer_posts.hpp)
-//   again        until the next turn, so that others go on
-//   writable     until the client has taken what is deferred for it
-//   helper       until another thread has done some work
+//   handed_over  until its executor has finished its part: from_executor() has the result; for maps
+//                a walk (walk_call.hpp), for peers completions (peer_posts.hpp)
+//   again        until the next turn, so that other requests proceed
+//   writable     until the client has read its deferred answers
+//   helper       until a helper thread has done some work
 //   at           until a time
 //   after_release  until versions may have been released
-//   with_room    until there may be room for its record; then it begins anew
+//   with_room    until there may be room for its record; then it starts over
 //
-// Thread: that of the scheduler; for the time of one step.
+// Thread: the scheduler's, during one step.
 #pragma once
 
 #include <cstdint>
@@ -43,7 +42,7 @@ namespace espalier::offload {
 class Scheduler;
 struct PrincipalView;
 
-/// How a step ended. Only a Call makes one.
+/// How a step ended. Only a Call creates one.
 class [[nodiscard]] Next {
  private:
   friend class Call;
@@ -66,14 +65,14 @@ class Call {
   [[nodiscard]] const Offload& offload() const { return *request_.offload; }
   [[nodiscard]] std::string_view key() const { return request_.key(); }
   [[nodiscard]] std::string_view payload() const { return request_.payload(); }
-  /// All of it, for a codec.
+  /// The whole request, for a codec.
   [[nodiscard]] wire::RequestBytes bytes() const {
     return {map_number(), argument(), key(), payload(), at_snapshot()};
   }
-  /// Overwrites a key that is secret.
+  /// Overwrites a secret key.
   void wipe_key() { request_.wipe_key(); }
   [[nodiscard]] std::uint32_t argument() const { return request_.header.argument; }
-  /// Whether it reads at a snapshot, which begins its payload.
+  /// Whether it reads at a snapshot; the snapshot's number then begins its payload.
   [[nodiscard]] bool at_snapshot() const { return request_.at_snapshot(); }
   [[nodiscard]] std::optional<std::uint64_t> snapshot_number() const {
     return request_.snapshot_number();
@@ -83,118 +82,118 @@ class Call {
   }
   [[nodiscard]] std::uint32_t map_number() const { return request_.header.map; }
   [[nodiscard]] Connection& connection() { return *request_.connection; }
-  /// Who asks: the connection's client, or the one on whose behalf it relays.
+  /// The connection's client, or the client on whose behalf it relays.
   [[nodiscard]] PrincipalView principal() const;
-  /// Whether the connection's client relays it for another.
+  /// Whether the connection's client relays the request for another.
   [[nodiscard]] bool on_behalf() const { return request_.on_behalf(); }
-  /// On whose account that goes. Cost: a reference counted; of a relayed request a look-up.
+  /// The account that the request is charged to. Cost: a reference count; for a relayed request a
+  /// lookup.
   [[nodiscard]] PrincipalRef account() const;
-  /// That of its answer.
+  /// The ring of its answer.
   [[nodiscard]] std::uint32_t response_ring() const { return request_.ring(); }
 
   // --- what it works on --------------------------------------------------------------------------
 
-  /// As its executor knows it.
+  /// As its executor uses it.
   [[nodiscard]] Request& request() { return request_; }
-  /// That of this scheduler. Requires: the offload is carried out by it.
+  /// This scheduler's executor of the kind. Requires: the executor carries out the offload.
   [[nodiscard]] Executor& executor(const ExecutorKind& kind);
   [[nodiscard]] Services& services();
   /// The objects of the node's store.
   [[nodiscard]] catalog::Catalog& catalog();
-  /// Whether what is changed there goes to a log, and is answered once it is durable. What has no
-  /// records is refused then.
+  /// Whether changes to the store go to a log and are answered once durable. Calls that make no
+  /// records are then refused.
   [[nodiscard]] bool is_durable();
-  /// The same of an object that is made with this.
+  /// The same for an object that is created with this.
   [[nodiscard]] bool is_durable(std::optional<Durability> own);
-  /// Why no object can be made with this; nothing: one can (store/durable_store.hpp).
+  /// Why no object can be created with this; nothing: one can (store/durable_store.hpp).
   [[nodiscard]] std::optional<std::string_view> why_not(std::optional<Durability> own);
-  /// Of counters: this scheduler's own.
+  /// This scheduler's number among counters.
   [[nodiscard]] std::uint32_t shard() const;
-  /// What this scheduler keeps for an offload; made when first asked for.
+  /// The scheduler's state for an offload; created on first use.
   template <class P>
   [[nodiscard]] P& scheduler_part() {
     return scheduler_parts().template of<P>();
   }
-  /// What this offload keeps for the request; made when first asked for.
+  /// The offload's state for the request; created on first use.
   template <class S>
   [[nodiscard]] S& state() {
     S* const made = request_.state.find<S>();
     return made != nullptr ? *made : new_state<S>();
   }
-  /// The same, made anew.
+  /// The same, created anew.
   template <class S>
   S& new_state() {
     return request_.state.make<S>(spares());
   }
-  /// Null: it was not made yet.
+  /// Null: not created yet.
   template <class S>
   [[nodiscard]] S* find_state() {
     return request_.state.find<S>();
   }
-  /// Whether what it keeps is an S, and whether it keeps anything.
+  /// Whether the state is an S, and whether there is any.
   template <class S>
   [[nodiscard]] bool has_state() const {
     return request_.state.is<S>();
   }
   [[nodiscard]] bool has_any_state() const { return request_.state.made(); }
-  /// What its executor has found or done since the last step, as the executor's own code reads it
-  /// (of maps, ended_walk()); it is there until the step returns. Null: this step was not called by
-  /// it.
+  /// The executor's result since the last step, of a type that the executor's own code reads (for
+  /// maps, ended_walk()); valid until the step returns. Null: the executor did not call this step.
   [[nodiscard]] const void* from_executor() const { return from_executor_; }
-  /// Of what the request works on: the version that must be released before its answer may be
-  /// given, where that is recorded; 0: none. An answer, or an error that tells what was found,
-  /// waits for that when the request is gone.
+  /// The version of the object that must be released before the answer may be sent, where that is
+  /// recorded; 0: none. An answer, or an error that shows what was read, waits for it after the
+  /// request has been freed.
   [[nodiscard]] std::uint64_t waits_for() const { return waits_for_; }
   void wait_for(std::uint64_t version) { waits_for_ = version; }
-  /// Ends what another request of the same client and response ring does, if it can be ended.
+  /// Cancels another request of the same client and response ring, if its offload supports that.
   void cancel(std::uint32_t tag);
 
   // --- how a step ends ---------------------------------------------------------------------------
 
-  /// The last message. Of the header, flags, code and versions count.
+  /// Sends the last message. Of the header, flags, code and versions count.
   Next answer(const wire::ResponseHeader& header,
               std::initializer_list<std::string_view> payload = {});
-  /// The same of a read with a message that was promised to its ring (long_value.hpp).
+  /// The same for a read whose message was promised to its ring (long_value.hpp).
   Next answer(const wire::ResponseHeader& header, std::vector<std::byte> message);
-  /// `words`: for people, behind what the code says.
+  /// `words`: for people, after the text of the code.
   Next fail(Error error, std::string_view words = {});
-  /// Whether an answer with so many bytes of payload can be sent or deferred now. To be asked
-  /// before each that may be long; if not, nothing may be sent before writable().
+  /// Whether an answer with so many bytes of payload can be sent or deferred now. Call it before
+  /// each answer that may be long; if false, send nothing before writable().
   [[nodiscard]] bool response_fits(std::uint64_t bytes);
-  /// Whether something is deferred for the client's ring, which it has not taken yet.
+  /// Whether the client has deferred messages that it has not read yet.
   [[nodiscard]] bool has_deferred();
-  /// A message before the last: a part of a streamed answer. Ends nothing.
+  /// Sends a message before the last: a part of a streamed answer. Does not end the step.
   void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                   std::initializer_list<std::string_view> payload);
   void send_chunk(wire::ChunkKind kind, wire::ResponseHeader header,
                   std::vector<std::byte> message);
-  /// Whether one was sent.
+  /// Whether a part was sent.
   [[nodiscard]] bool has_streamed() const { return request_.streamed; }
 
-  /// An executor has it, and calls the step again.
+  /// The executor has the request, and calls the step again.
   Next handed_over() { return {}; }
   Next again();
   Next writable();
-  /// Runs `work` on a helper. The request's state and bytes may be used by it, and by nobody else
-  /// meanwhile. Answers out_of_memory, and runs nothing, if the client has too many jobs.
+  /// Runs `work` on a helper, which has exclusive use of the request's state and bytes meanwhile.
+  /// Answers out_of_memory, and runs nothing, if the client has too many jobs.
   Next helper(std::function<void()> work);
-  /// The same in steps (helper_job.hpp), between which other clients have their turns. Ends without
-  /// another step when the client ends, and behind a deadline, on base::monotonic_ns().
+  /// The same in steps (helper_job.hpp), interleaved with those of other clients. The request ends
+  /// without another step when its client ends, and at a deadline, on base::monotonic_ns().
   Next helper_steps(std::function<JobStep(StepContext&)> work,
                     std::uint64_t deadline_ns = JobOptions::kNoDeadline);
-  /// The same without a deadline; where the client has too many jobs the step is called again after
-  /// a moment, and nothing has run.
+  /// The same without a deadline. If the client has too many jobs, nothing runs and the step is
+  /// called again shortly after.
   Next helper_steps_when_possible(std::function<JobStep(StepContext&)> work);
   /// Until base::monotonic_ns() is at least this.
   Next at(std::uint64_t monotonic_ns);
-  /// Until versions may have been released: where records are to be durable, until more are; else
-  /// until the next turn. It keeps no place of the scheduler meanwhile.
+  /// Waits until versions may have been released: where records must be durable, until more are;
+  /// else until the next turn. The request occupies no place of the scheduler meanwhile.
   Next after_release();
-  /// Whether a write that found no room for its record may wait for some (with_room). Else it is
-  /// refused as its sink says: the log has failed.
+  /// Whether a write that found no room for its record may wait for some (with_room). If not, the
+  /// request fails with the sink's error: the log has failed.
   [[nodiscard]] bool may_wait_for_room();
-  /// Begins anew, without what is kept for the request, when there may be room for its record.
-  /// Requires: may_wait_for_room(); nothing was done.
+  /// Starts the request over, without its state, when there may be room for its record. Requires:
+  /// may_wait_for_room(); nothing was changed.
   Next with_room();
 
  private:

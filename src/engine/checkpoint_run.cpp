@@ -8,9 +8,8 @@
 namespace espalier::offload {
 namespace {
 
-// A log that finds no space for its next segment has failed for good, so a checkpoint that is short
-// of space ends before it comes to that. It asks again for each 16 MiB, in which the log does not
-// fill so many.
+// A log that finds no space for its next segment has failed for good, so a checkpoint that runs
+// short of space stops before. It checks again every 16 MiB, in which the log fills fewer segments.
 constexpr std::uint64_t kSegmentsLeft = 4;
 
 }  // namespace
@@ -36,7 +35,7 @@ LogResult<std::unique_ptr<CheckpointRun>> CheckpointRun::begin(const Terms& term
 }
 
 LogResult<CheckpointRun::State> CheckpointRun::step() {
-  // What it would wait for never comes.
+  // A failed log would never finish the flush.
   if (const auto failed = terms_.log.acknowledgements().error()) return std::unexpected(*failed);
   return copied_ ? finish() : copy_some();
 }
@@ -61,7 +60,7 @@ LogResult<CheckpointRun::State> CheckpointRun::copy_some() {
   return State::copying;
 }
 
-// What it has may be of records up to here, and is true only once these are durable.
+// The copy may contain effects of records up to here, so it is valid only once these are durable.
 LogResult<CheckpointRun::State> CheckpointRun::finish() {
   if (terms_.log.durable() < through_ && !planted(log::Bug::checkpoint_named_early)) {
     return State::waiting;
@@ -74,7 +73,7 @@ LogResult<CheckpointRun::State> CheckpointRun::finish() {
   if (*more) return State::copying;
   const auto finished = writer_->finish(through_);
   if (!finished && !writer_->is_durable()) return std::unexpected(finished.error());
-  // Older checkpoints that could not be removed are no reason to keep the log.
+  // A failure to remove older checkpoints is no reason to keep the log.
   if (auto removed = terms_.log.remove_below(sequence()); !removed) {
     return std::unexpected(removed.error());
   }

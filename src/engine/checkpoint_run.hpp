@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One checkpoint of a store, a step at a time, from the copy of its objects to the segments of its
-// log that are needed no more (docs/design/checkpoints.md).
+// One checkpoint of a store, in steps: it copies the objects, and finally removes the segments of
+// the log that recovery no longer needs (docs/design/checkpoints.md).
 //
 // Thread: one at a time.
 #pragma once
@@ -20,10 +20,10 @@ namespace espalier::offload {
 
 class CheckpointRun {
  public:
-  /// What it is of, all of which outlives it. Requires: `log` is the sink of the store, and lies in
-  /// the folder as of this store's number. Or, of a member of a chain behind its head: `log` has
-  /// the records that are applied to the store, by whom holds `applying` while it applies one and
-  /// hands it over.
+  /// Its inputs, all of which outlive it. Requires: `log` is the store's sink, and lies in the
+  /// folder under this store's number. On a chain member behind the head: `log` has the records
+  /// that are applied to the store, and the thread that applies one holds `applying` until it has
+  /// appended it.
   struct Terms {
     Services& services;
     std::span<const Kind> own_kinds;
@@ -31,31 +31,32 @@ class CheckpointRun {
     std::uint64_t store = 0;
     log::LogWriter& log;
     std::size_t write_bytes = log::CheckpointTerms{}.write_bytes;
-    std::size_t piece_bytes = CopyPiece::kUsualBytes;  // that are copied in a step
-    std::mutex* applying = nullptr;                    // held while something is copied
+    std::size_t piece_bytes = CopyPiece::kUsualBytes;  // copied in one step
+    std::mutex* applying = nullptr;                    // held while a piece is copied
   };
   enum class State : std::uint8_t {
-    copying,  // or reading again what was written
+    copying,  // or verifying what was written
     waiting,  // for a flush of the log
     done,
   };
 
-  /// Begins one. Errors: those of CheckpointWriter::begin(), no_memory. Requires: no other is made.
+  /// Begins one. Errors: those of CheckpointWriter::begin(), no_memory. Requires: no other is
+  /// running.
   [[nodiscard]] static log::LogResult<std::unique_ptr<CheckpointRun>> begin(const Terms& terms);
   CheckpointRun(const CheckpointRun&) = delete;
   CheckpointRun& operator=(const CheckpointRun&) = delete;
 
-  /// Goes on. Cost: a piece is copied, perhaps a write; at the end a few writes and flushes of the
-  /// folder. Errors: those of the checkpoint's writer, of the log once it has failed, of removing
-  /// its segments; copy (an object cannot be copied); after an error it is over, and the newest
-  /// checkpoint is this one if finished().
+  /// Runs one step. Cost: copies a piece, perhaps a write; at the end a few writes and flushes of
+  /// the folder. Errors: those of the checkpoint's writer, of the log once it has failed, of
+  /// removing its segments; copy (an object cannot be copied). After an error the run is over, and
+  /// this checkpoint is the newest if finished().
   log::LogResult<State> step();
 
-  /// The sequence with which recovery goes on behind it.
+  /// The sequence at which recovery continues after this checkpoint.
   [[nodiscard]] std::uint64_t sequence() const { return copy_.sequence(); }
   [[nodiscard]] std::uint64_t records() const { return writer_->records(); }
   [[nodiscard]] std::uint64_t bytes() const { return writer_->bytes(); }
-  /// What it has had of the disk: bytes that were written, and read again.
+  /// Bytes written to the disk and read back.
   [[nodiscard]] std::uint64_t moved_bytes() const { return bytes() + writer_->checked_bytes(); }
   [[nodiscard]] bool finished() const { return writer_->finished(); }
 
@@ -77,7 +78,7 @@ class CheckpointRun {
   std::unique_ptr<log::CheckpointWriter> writer_;
   CopyPiece piece_;
   bool copied_ = false;
-  std::uint64_t through_ = 0;  // once it is copied: the newest record then
+  std::uint64_t through_ = 0;  // once it is copied: the newest record at that time
 };
 
 }  // namespace espalier::offload

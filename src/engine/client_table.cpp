@@ -12,7 +12,8 @@
 namespace espalier::offload {
 namespace {
 
-// A ring that was quiet for so many turns is left to its doorbell; the second, with many watched.
+// A ring that was quiet for so many turns is left to its doorbell; the second with many watched
+// rings.
 constexpr std::uint32_t kQuietTurns = 1024;
 constexpr std::uint32_t kQuietTurnsOfMany = 4;
 constexpr std::size_t kMany = 32;
@@ -20,7 +21,7 @@ constexpr std::uint32_t kUnannouncedMax = 3;
 
 }  // namespace
 
-// --- beginnings and ends -------------------------------------------------------------------------
+// --- connecting and closing ----------------------------------------------------------------------
 
 void ClientTable::expect(const Connection& connection) {
   const std::size_t connections = connections_.size() + 1;
@@ -79,12 +80,12 @@ void ClientTable::end(Connection& connection) {
                                        [&](const auto& each) { return each.get() == &connection; });
   std::swap(*at, connections_.back());
   connections_.pop_back();
-  // Who sees that it has ended, sees all that it did.
+  // A reader that sees the connection gone sees all its effects.
   counts_.connections.store(static_cast<std::uint32_t>(connections_.size()),
                             std::memory_order_release);
 }
 
-// --- whose ring has news -------------------------------------------------------------------------
+// --- polling of request rings --------------------------------------------------------------------
 
 void ClientTable::listen(std::uint32_t turn) {
   if (watched_.size() > options_.watch_all && turn % kTurnsToListen == 0) unwatch_quiet();
@@ -101,8 +102,7 @@ void ClientTable::watch(Connection& connection) {
   watched_.push_back(&connection);
 }
 
-// The doorbell is seen before the ring is looked at for the last time: what is written from then on
-// rings it.
+// Clears the doorbell before the last check of the ring: what is written later rings it.
 void ClientTable::unwatch_quiet() {
   const std::uint32_t quiet = watched_.size() > kMany ? kQuietTurnsOfMany : kQuietTurns;
   std::erase_if(watched_, [&](Connection* connection) {
@@ -124,7 +124,7 @@ bool ClientTable::sweep() {
     if (connection->closing || connection->broken || !connection->requests.ready()) continue;
     found = true;
     if (connection->watched) continue;
-    // Had it rung, the last scan would have told. Once or twice it may just be about to ring.
+    // A doorbell that rang would be in the last scan. Once or twice it may be just about to ring.
     if (!doorbells_.rings(connection->doorbell)) {
       base::count_own(counts_.sweeps_found);
       connection->distrusted = ++connection->unannounced >= kUnannouncedMax;
@@ -143,8 +143,8 @@ bool ClientTable::maintain() {
   return true;
 }
 
-// Where memory for messages runs short, it is taken from who has most of it and does nothing: from
-// one at each sweep, for that may be enough.
+// When memory for messages runs short, ends the stuck connection that holds most of it: one for
+// each sweep, which may be enough.
 void ClientTable::end_the_stuck() {
   const std::uint64_t refusals = services_.refused_messages.load(std::memory_order_relaxed);
   const bool refused = std::exchange(refusals_seen_, refusals) != refusals;
@@ -160,8 +160,8 @@ void ClientTable::end_the_stuck() {
   break_off(*most);
 }
 
-// Whether it has memory that only it can free, and has done nothing about it for long. What we have
-// not finished is not its fault.
+// Whether it holds memory that only it can free, without progress for long. Requests that the node
+// has not finished are not its fault.
 bool ClientTable::is_stuck(Connection& connection) const {
   const std::uint64_t head = connection.requests.slots().head();
   if (std::exchange(connection.head_seen, head) != head) connection.moved_ns = now_ns_;
@@ -170,7 +170,7 @@ bool ClientTable::is_stuck(Connection& connection) const {
   return holds && now_ns_ - connection.moved_ns >= options_.stuck_ns;
 }
 
-// --- the way of answers --------------------------------------------------------------------------
+// --- sending of answers --------------------------------------------------------------------------
 
 void ClientTable::send_promised(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
                                 std::uint32_t tag, const wire::ResponseHeader& header,
@@ -212,7 +212,7 @@ bool ClientTable::flush(Connection& connection, std::uint32_t ring) {
   return true;
 }
 
-// The other half stands in the client: it says that it sleeps, and then looks once more.
+// Pairs with the client, which announces that it sleeps and then checks once more.
 void ClientTable::wake_readers() {
   if (touched_.empty()) return;
   base::frequent_barrier(services_.asymmetric);

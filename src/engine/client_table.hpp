@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clients of one worker: their connections, whose ring has news, the way of answers back to
-// them, and their ends. Knows nothing of what requests ask for.
+// The clients of one worker: their connections, which request rings to poll, the sending of
+// answers, and the end of connections. Does not interpret requests.
 //
-// Whose ring has news: with few rings each is looked at every turn; with many, those that had
-// something lately, while the others ring their doorbells. Every ring is looked at in a sweep at a
-// bounded interval, for a doorbell is a hint.
+// Polling: with few rings, each is polled every turn. With many, only recently active rings are
+// polled, and the others ring their doorbells. A sweep at a bounded interval polls every ring,
+// since a doorbell is a hint.
 //
-// What never happens
-// - No client that does not take its answers keeps another waiting: what is deferred for it is
-//   bounded, and its connection is ended when others need the memory and it does nothing.
-// - No connection is destroyed while something of it is in flight.
+// Invariants
+// - A client that does not read its answers delays no other: its deferred messages are bounded, and
+//   its connection is ended when others need the memory and it makes no progress.
+// - No connection is destroyed while it has requests in flight.
 //
 // Thread: one at a time; the counts from any.
 #pragma once
@@ -33,24 +33,24 @@ namespace espalier::offload {
 
 struct ClientTableOptions {
   std::uint64_t response_bytes_max = std::uint64_t{4} << 20;  ///< deferred for one response ring
-  /// With so few rings each is looked at every turn: that is quicker than by way of doorbells.
+  /// Up to so many rings, each is polled every turn: that is faster than doorbells.
   std::size_t watch_all = 16;
-  std::uint64_t sweep_ns = 10'000'000;  ///< every ring is looked at so often, come what may
-  /// A client that neither gave nor took anything for so long is ended when others need its memory.
+  std::uint64_t sweep_ns = 10'000'000;  ///< interval between sweeps of all rings
+  /// A client without progress for so long is ended when others need its memory.
   std::uint64_t stuck_ns = 30'000'000'000;
 };
 
-/// Numbers about the clients of one worker. Each is right; they are not of one instant.
+/// Counters of one worker's clients. Each is exact; together they are no snapshot.
 struct ClientCounts {
   std::atomic<std::uint64_t> sweeps_found{0};  ///< rings with requests that no doorbell announced
   std::atomic<std::uint64_t> wakes{0};         ///< of sleeping clients
-  std::atomic<std::uint64_t> stuck_ended{0};   ///< connections, so that others had their memory
+  std::atomic<std::uint64_t> stuck_ended{0};   ///< connections ended to free memory for others
   std::atomic<std::uint32_t> connections{0};
 };
 
 class ClientTable {
  public:
-  /// While requests come, it looks for news of others, and at who is quiet, each so many turns.
+  /// While requests arrive: how many turns between polls of doorbells and checks for quiet rings.
   static constexpr std::uint32_t kTurnsToListen = 4;
 
   /// `doorbells` and `services` outlive it.
@@ -62,59 +62,57 @@ class ClientTable {
   ClientTable(const ClientTable&) = delete;
   ClientTable& operator=(const ClientTable&) = delete;
 
-  // --- beginnings and ends -----------------------------------------------------------------------
+  // --- connecting and closing --------------------------------------------------------------------
 
-  /// Makes room for a connection that is about to be added, so that neither that nor anything that
-  /// happens to it later asks the heap for memory, but for answers that are deferred.
-  /// Errors: std::bad_alloc.
+  /// Reserves memory for a connection that is about to be added. Afterwards neither adding it nor
+  /// serving it allocates from the heap, except for deferred answers. Errors: std::bad_alloc.
   void expect(const Connection& connection);
-  /// Serves a connection from now on. One of which nobody has said whose it is shares an account
-  /// with all such. Errors: std::bad_alloc.
+  /// Serves a connection from now on. Connections without an account share one. Errors:
+  /// std::bad_alloc.
   void add(std::unique_ptr<Connection> connection);
-  /// Takes nothing from it any more, and gives it nothing. It is destroyed when nothing of it is in
-  /// flight: at once, or by end_closed().
+  /// Reads no more requests from it and sends it nothing. Destroys it when it has nothing in
+  /// flight: immediately, or in end_closed().
   void close(Connection& connection);
   /// One of its requests has left the scheduler.
   void count_out(Connection& connection) {
     if (--connection.in_flight == 0 && connection.closing) ended_.push_back(&connection);
   }
-  /// Destroys what was closed and has nothing in flight any more.
+  /// Destroys closed connections that have nothing in flight any more.
   void end_closed();
-  /// It broke the protocol: nothing more is taken from it, and its owner is told.
+  /// Ends a connection that broke the protocol: reads nothing more from it, and calls on_broken.
   void break_off(Connection& connection);
-  /// What the node's answers are held to; null: nothing.
+  /// The gate that withholds the node's answers; null: none.
   [[nodiscard]] const ServingGate* gate() const { return gate_; }
-  /// Called with each connection that broke the protocol, once; its owner is to remove it.
+  /// Called once for each connection that broke the protocol; its owner must remove it.
   std::function<void(Connection&)> on_broken;
-  /// Called with each connection that has ended, before it is destroyed.
+  /// Called for each connection that has ended, before it is destroyed.
   std::function<void(Connection&)> on_ended;
 
-  // --- whose ring has news -----------------------------------------------------------------------
+  // --- polling of request rings ------------------------------------------------------------------
 
-  /// Looks at the doorbells of rings that are not watched; each few turns, stops watching the
-  /// quiet.
+  /// Polls the doorbells of unwatched rings; every few turns stops watching quiet ones.
   void listen(std::uint32_t turn);
-  /// Those whose rings are looked at each turn.
+  /// Connections whose rings are polled each turn.
   [[nodiscard]] std::span<Connection* const> watched() const { return watched_; }
-  /// Its ring is one of these, until it is quiet again.
+  /// Polls its ring each turn until it is quiet again.
   void watch(Connection& connection);
-  /// Looks into every ring, whatever its doorbell says. Returns whether a request lies in one.
-  /// Cost: a slot for each ring.
+  /// Polls every ring, whatever its doorbell says. Returns whether one has a request. Cost: a slot
+  /// for each ring.
   bool sweep();
-  /// Sweeps, and ends clients that hold memory for nothing, if it is time. Returns whether it was.
+  /// Periodic maintenance: if it is due, sweeps and ends stuck clients. Returns whether it was due.
   bool maintain();
-  /// Other times than those of its options, from now on.
+  /// Replaces these intervals of the options from now on.
   void set_times(std::uint64_t sweep_ns, std::uint64_t stuck_ns) {
     options_.sweep_ns = sweep_ns;
     options_.stuck_ns = stuck_ns;
   }
   [[nodiscard]] std::size_t size() const { return connections_.size(); }
 
-  // --- the way of answers ------------------------------------------------------------------------
+  // --- sending of answers ------------------------------------------------------------------------
 
-  /// Sends one message, or defers it where the ring has no room. Dropped if the client is closing.
-  /// Errors: std::bad_alloc, and nothing was sent. In line where it is called, for each request is
-  /// answered by it.
+  /// Sends one message, or defers it if the ring is full. Drops it if the client is closing.
+  /// Errors: std::bad_alloc, and nothing was sent. Inlined, since each request's answer takes this
+  /// path.
   [[gnu::always_inline]] void send(Connection& connection, std::uint32_t ring,
                                    wire::ResponseKind kind, std::uint32_t tag,
                                    const wire::ResponseHeader& header,
@@ -126,22 +124,23 @@ class ClientTable {
     if (to.backlog_bytes() != 0) [[unlikely]]
       watch_backlog(connection);
   }
-  /// Sends what was promised to the ring.
+  /// Sends a message that was promised to the ring.
   void send_promised(Connection& connection, std::uint32_t ring, wire::ResponseKind kind,
                      std::uint32_t tag, const wire::ResponseHeader& header,
                      std::vector<std::byte> message);
-  /// Whether a message with so many bytes can be sent or deferred now, its header included.
+  /// Whether a message of so many bytes, header included, can be sent or deferred now.
   enum class Fit : std::uint8_t { yes, ring_is_full, memory_is_short };
   [[nodiscard]] Fit fits(Connection& connection, std::uint32_t ring, std::uint64_t bytes);
-  /// Whether answers are deferred, or requests stalled, for clients that take nothing.
+  /// Whether any client has deferred answers or stalled requests.
   [[nodiscard]] bool waits_for_clients() const { return !backlogged_.empty(); }
-  /// Has a connection flushed each turn, until nothing of it waits.
+  /// Flushes the connection each turn, until it has no backlog.
   void watch_backlog(Connection& connection);
-  /// Writes what there is room for, and asks `go_on(connection, ring)` what of that ring may go on;
-  /// it returns whether anything did. Returns whether anything moved.
+  /// Writes deferred messages as far as the rings have room, and calls `go_on(connection, ring)`,
+  /// which resumes stalled requests and returns whether any went on. Returns whether anything
+  /// moved.
   template <class GoOn>
   bool flush_backlogs(const GoOn& go_on);
-  /// Wakes clients that sleep and have got something.
+  /// Wakes sleeping clients that have new messages.
   void wake_readers();
 
   [[nodiscard]] const ClientCounts& counts() const { return counts_; }
@@ -153,8 +152,8 @@ class ClientTable {
   void touch(rings::ResponseRing& ring) {
     if (!ring.touch()) touched_.push_back(&ring);
   }
-  // A client that hears nothing of what it asked for learns it from its connection's end. A part of
-  // an answer shows what was read, as the whole does.
+  // The connection's end informs the client that it gets no answer. A part of an answer is withheld
+  // as well, since it shows what was read.
   [[nodiscard]] bool is_withheld(Connection& connection) {
     if (gate_ == nullptr || gate_->is_open()) [[likely]]
       return false;
@@ -176,7 +175,7 @@ class ClientTable {
   std::vector<rings::ResponseRing*> touched_;
   std::size_t response_rings_ = 0;  // of all connections
   std::vector<Connection*> ended_;
-  std::uint64_t now_ns_ = 0;  // not long ago
+  std::uint64_t now_ns_ = 0;  // cached; slightly stale
   std::uint64_t next_sweep_ns_ = 0;
   std::uint64_t refusals_seen_ = 0;
   ClientCounts counts_;

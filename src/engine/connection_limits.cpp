@@ -16,7 +16,7 @@ std::uint32_t ConnectionLimits::principal_max() const {
   return std::max(1u, options_.connections_max - options_.connections_max / 2);
 }
 
-// What one more connection of this principal may take.
+// Ring memory that one more connection of this principal may take.
 std::uint64_t ConnectionLimits::ring_bytes_left(const PrincipalAccount& account,
                                                 bool runs_node) const {
   const auto rest = [](std::uint64_t all, std::uint64_t taken) {

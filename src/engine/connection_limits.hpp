@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many connections a node has, and what their rings take: in all, and of each principal.
+// Limits on a node's connections and on the memory of their rings: in total, and per principal.
 //
-// Served first come first served, all would be that principal's who connects most. So one has half
-// of the places and of the memory of rings at most, and of both some is kept for those who run the
-// node: its own user and root, and secrets of the role admin. These have no part of their own, for
-// they may do all anyway.
+// Without a limit per principal, the one that connects most would take everything. So one principal
+// has at most half of the places and of the ring memory. Of both, a reserve is kept for the clients
+// that run the node: its own user, root, and secrets of the role admin. These have no limit per
+// principal, since they may do everything anyway.
 //
-// A ring's memory counts as it is laid out, not as it is touched: a client that maps it may touch
-// all of it at any time, and nothing can be refused then. So the more is taken, the smaller are the
-// rings of who comes, where those can be had smaller than was asked: one connection has a sixteenth
-// of what is left at most.
+// A ring's memory counts in full when it is laid out: a client that maps it may touch all of it at
+// any time, and nothing can be refused then. As memory fills up, a new connection gets smaller
+// rings where the request permits that: one connection has at most a sixteenth of what is left.
 //
 // Thread: any.
 #pragma once
@@ -27,26 +26,26 @@ namespace espalier::offload {
 
 struct ConnectionLimitsOptions {
   std::uint32_t connections_max = 10'000;
-  std::uint32_t principal_max = 0;  ///< connections of one; 0: half of all
+  std::uint32_t principal_max = 0;  ///< connections of one principal; 0: half of all
   std::uint64_t ring_bytes_max = std::uint64_t{1} << 40;
 };
 
 class ConnectionLimits {
  public:
-  /// Of the places and of the memory of rings, one in so many is kept for those who run the node.
+  /// One in so many places, and of the ring memory, is reserved for clients that run the node.
   static constexpr std::uint32_t kReserve = 16;
   static constexpr std::uint32_t kReserveMax = 64;  ///< places
   static constexpr std::uint64_t kRingBytesLeast = std::uint64_t{32} << 20;
-  /// One connection has one in so many parts of what is left of the memory of rings.
+  /// One connection gets at most this fraction of the ring memory that is left.
   static constexpr std::uint32_t kRingPart = 16;
 
-  /// Of so many places, those that are kept.
+  /// How many of so many places are reserved.
   [[nodiscard]] static std::uint32_t kept_of(std::uint32_t places) {
     return std::min(kReserveMax, places / kReserve);
   }
 
-  /// What rings may take of a node whose store may take `memory_bytes`, where nothing else is said:
-  /// a quarter of that, but enough for a hundred clients with small rings where that is little.
+  /// The default limit on ring memory of a node whose store may take `memory_bytes`: a quarter of
+  /// that, but at least enough for a hundred clients with small rings.
   [[nodiscard]] static std::uint64_t default_ring_bytes(std::uint64_t memory_bytes) {
     return std::max(kRingBytesLeast, memory_bytes / 4);
   }
@@ -55,16 +54,16 @@ class ConnectionLimits {
   ConnectionLimits(const ConnectionLimits&) = delete;
   ConnectionLimits& operator=(const ConnectionLimits&) = delete;
 
-  /// Before anybody comes.
+  /// Requires: no connection has been taken yet.
   void set(const ConnectionLimitsOptions& options) { options_ = options; }
 
-  /// Takes a place for a connection with these rings. `runs_node`: it is one of those for whom some
-  /// are kept. Errors: too_many_participants (detail: how many there may be), out_of_memory
-  /// (detail: MiB that rings may take).
+  /// Takes a place for a connection with these rings. `runs_node`: it may use the reserve. Errors:
+  /// too_many_participants (detail: the limit), out_of_memory (detail: the limit on ring memory in
+  /// MiB).
   Result<ConnectionPlace> take(const PrincipalRef& account, bool runs_node,
                                const wire::ConnectionLayout& layout);
-  /// The same with smaller rings where there is too little memory for these, or where they would be
-  /// more than one connection's part.
+  /// The same with smaller rings where there is too little memory for these, or where they would
+  /// exceed one connection's fraction.
   Result<ConnectionPlace> take_smaller(const PrincipalRef& account, bool runs_node,
                                        wire::ConnectionLayout& layout);
 
@@ -75,11 +74,11 @@ class ConnectionLimits {
     std::uint64_t ring_bytes = 0;
     std::uint64_t ring_bytes_max = 0;
     std::uint64_t principal_ring_bytes_max = 0;
-    std::uint64_t kept = 0;     ///< places, for those who run the node
-    std::uint64_t refused = 0;  ///< for the part of their principal, or what is kept for others
+    std::uint64_t kept = 0;     ///< reserved places
+    std::uint64_t refused = 0;  ///< by the principal's limit, or by the reserve
   };
   [[nodiscard]] Numbers numbers() const;
-  /// What this one has.
+  /// What this principal has taken.
   [[nodiscard]] PrincipalAccount::Connections taken_by(const PrincipalAccount& account) const;
 
  private:

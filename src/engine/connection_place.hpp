@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a connection has of a node's limits (connection_limits.hpp).
+// What one connection takes of a node's limits (connection_limits.hpp).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace espalier::offload {
 
 class ConnectionLimits;
 
-/// The place of one connection, until it is destroyed.
+/// Returns the place when it is destroyed.
 class ConnectionPlace {
  public:
   ConnectionPlace() = default;

@@ -6,15 +6,17 @@
 #include <span>
 #include <utility>
 
+#include "base/assert.hpp"
 #include "crypto/datagram_tag.hpp"
 #include "crypto/hmac.hpp"
 #include "crypto/secret_memory.hpp"
 #include "engine/connection.hpp"
+#include "engine/principal_accounts.hpp"
 
 namespace espalier::offload {
 namespace {
 
-/// The sessions of one connection: one for each of its response rings, so there are never more.
+/// The sessions of one connection: at most one for each of its response rings.
 class OwnSessions final : public SessionPart {
  public:
   explicit OwnSessions(DatagramSessions& all) : all_(all) {}
@@ -55,6 +57,7 @@ bool TakenNumbers::take(std::uint64_t number) {
 
 Result<wire::DatagramOffer> DatagramSessions::open(Connection& connection, std::uint32_t ring,
                                                    const crypto::SecretBytes* proven) {
+  ESPALIER_ASSERT(connection.account != nullptr);
   OwnSessions& own = connection.parts.of<OwnSessions>(*this);
   wire::DatagramOffer offer{};
   std::ranges::copy(port_.ip.gid(), offer.address);
@@ -76,9 +79,11 @@ Result<wire::DatagramOffer> DatagramSessions::open(Connection& connection, std::
   session->number = offer.session;
   session->key = std::move(*slot);
   session->access = connection.access;
+  session->account = connection.account;
+  session->share = &connection.account->parts.of<DatagramShare>();
   {
     const std::lock_guard lock(mutex_);
-    // A number that is drawn twice is not to be had; nor is 0, which is none.
+    // A number drawn twice is refused, and so is 0, which means none.
     const bool is_new = offer.session != 0 && sessions_.emplace(offer.session, session).second;
     if (!is_new) return fail(Code::busy);
   }

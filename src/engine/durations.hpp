@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How long requests took: counted by one thread, read by others meanwhile.
+// Histogram of request durations: one thread records, others read concurrently.
 //
-// Buckets are log-linear as those of base/histogram.hpp, but few, for each of them is a line of
-// what a node tells about itself: two for every power of two, from 256 ns to 17 s. A bound belongs
-// to the bucket that it ends.
+// Buckets are log-linear as those of base/histogram.hpp, but few, since each becomes a line of the
+// node's metrics: two for every power of two, from 256 ns to 17 s. A bound belongs to the bucket
+// that it ends.
 //
 //   bucket           0    |     1     |     2     |     3     |   ...   |      52       |  53
 //   nanoseconds   0..256  | 257..384  | 385..512  | 513..768  |         | up to 2^34    |  more
@@ -20,11 +20,11 @@
 
 namespace espalier::offload {
 
-/// What was counted until somebody looked. The sum may be of another instant than the buckets.
+/// The counts up to a read. The sum may be of another instant than the buckets.
 struct DurationCounts {
   static constexpr unsigned kFirstBit = 8;
   static constexpr unsigned kLastBit = 34;
-  /// Buckets that end; behind the last of them lies one that does not.
+  /// Buckets with a bound; the one after the last has none.
   static constexpr std::size_t kBounds = std::size_t{2} * (kLastBit - kFirstBit) + 1;
 
   std::array<std::uint64_t, kBounds + 1> buckets{};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's side of sessions over a fabric: of an endpoint, with what is kept there for a kind of
-// object, and of each session.
+// The node's side of sessions over a fabric: of an endpoint and of each session, with the state
+// that kinds of objects store there.
 //
-// Thread: that of the endpoint's scheduler.
+// Thread: the endpoint's scheduler's.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +19,13 @@ namespace espalier::offload {
 
 struct Services;
 
-/// What is kept at an endpoint for all its sessions.
+/// State of an endpoint, for all its sessions.
 class EndpointPart {
  public:
   virtual ~EndpointPart() = default;
 };
 
-/// The node's side of an endpoint: where keys are made by which clients reach memory.
+/// The node's side of an endpoint: registers the memory that clients reach.
 struct EndpointSide {
   Services& services;
   fabric::RegionTable& regions;
@@ -33,9 +33,9 @@ struct EndpointSide {
   bool one_sided = false;  ///< the node offers its memory
   TypedSlots<EndpointPart> parts{};
 
-  /// A peer that is told that its WRITEs are done relies on their being there for us to read.
+  /// Whether clients may WRITE: a completed WRITE must be visible to the node's reads.
   [[nodiscard]] bool lets_write() const { return properties.write_is_placed; }
-  /// All who add to a word must be seen by one atomic unit, the node's own adds included.
+  /// Whether clients may add: all adds to a word must use one atomic unit, the node's own included.
   [[nodiscard]] bool lets_add() const { return one_sided && properties.atomic_with_processor; }
 };
 
@@ -43,8 +43,8 @@ struct EndpointSide {
 struct LinkSide {
   EndpointSide& endpoint;
   fabric::Domain domain;         ///< of its queue pairs
-  std::uint64_t session_number;  ///< by which operators know it
-  /// That both ends have drawn out of what they have proven to each other; null: nothing was.
+  std::uint64_t session_number;  ///< for operators
+  /// Derived by both ends from their proofs; null: there was no proof.
   const crypto::SecretBytes* key = nullptr;
 };
 

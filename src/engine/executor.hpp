@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What carries out a kind's requests by turns, for one scheduler: a batch of them together, in
-// whatever way the kind has. It asks for a turn when it is given something, and has that in the
-// scheduler's next one; there it calls the scheduler back (Scheduler::go_on_with) for each request
-// that can go on. One that has nothing to do is not called.
+// Carries out a kind's requests for one scheduler, in batches. An executor that has work asks for a
+// turn, and gets it in the scheduler's next one; there it calls Scheduler::go_on_with for each
+// request that can proceed. An executor without work costs nothing.
 //
-// Thread: that of the scheduler.
+// Thread: the scheduler's.
 #pragma once
 
 #include <cstddef>
@@ -21,29 +20,28 @@ class Scheduler;
 struct Request;
 struct Services;
 
-/// What requests in flight work on: it stays as long as any does, and as long as answers wait that
-/// tell of it.
+/// The object of requests in flight: it lives as long as one of them does, and as long as waiting
+/// answers refer to it.
 struct WorkedOn {
   virtual ~WorkedOn() = default;
-  /// Whether an answer that waits for this version of it may be given.
+  /// Whether an answer that waits for this version of it may be sent.
   [[nodiscard]] virtual bool is_released(std::uint64_t /*version*/) const { return true; }
-  std::uint32_t users = 0;  ///< requests in flight that name it, and answers that wait
+  std::uint32_t users = 0;  ///< requests in flight, and waiting answers
 };
 
-/// What a request's executor keeps in the request itself: of a type of its own, which the engine
-/// does not know.
+/// An executor's state within the request, of a type that the engine does not know.
 class ExecutorState {
  public:
   static constexpr std::size_t kBytes = 64;
 
-  /// Makes it anew.
+  /// Creates it anew.
   template <class S>
   S& make() {
     static_assert(sizeof(S) <= kBytes && alignof(S) <= kBytes);
     static_assert(std::is_trivially_destructible_v<S>, "it ends without a word to its executor");
     return *new (bytes_) S{};
   }
-  /// Requires: it was made as an S.
+  /// Requires: it was created as an S.
   template <class S>
   [[nodiscard]] S& get() {
     return *std::launder(reinterpret_cast<S*>(bytes_));
@@ -59,41 +57,40 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  /// Finds what a request names, and sets its `works_on`; or answers the request, and returns
-  /// false. Errors: std::bad_alloc.
+  /// Finds the object that a request names, and sets its `works_on`; or answers the request and
+  /// returns false. Errors: std::bad_alloc.
   [[nodiscard]] virtual bool admit(Request& request) = 0;
-  /// Goes on with what is in flight, for a bounded time, and asks for another turn if something is
-  /// left. Returns whether there was anything.
+  /// Works on what is in flight, for a bounded time, and asks for another turn if some is left.
+  /// Returns whether there was any.
   virtual bool turn() = 0;
-  /// Whether a turn may find something of which nobody tells.
+  /// Whether a turn may find work that no notification announces.
   [[nodiscard]] virtual bool has_news() const { return false; }
-  /// How long one may sleep before it must have a turn.
+  /// How long the thread may sleep before the executor must have a turn.
   [[nodiscard]] virtual std::uint64_t sleep_limit_ns() const {
     return std::numeric_limits<std::uint64_t>::max();
   }
-  /// Whether something waits here that goes on once a version is released.
+  /// Whether a request here waits for the release of a version.
   [[nodiscard]] virtual bool waits_for_release() const { return false; }
-  /// Versions may have been released, for more is durable. Is asked where a log has the records;
-  /// else a turn looks. Returns whether anything went on.
+  /// Versions may have been released, for more is durable. Called where a log has the records;
+  /// elsewhere a turn checks. Returns whether anything proceeded.
   virtual bool go_on_released() { return false; }
-  /// Now and then, between turns.
+  /// Periodic maintenance, between turns.
   virtual void maintain() {}
-  /// There will be so many places for requests: room for all of them, so that none fails later.
+  /// Reserves memory for so many requests, so that nothing fails later.
   virtual void make_room(std::size_t places) = 0;
-  /// What waits here of a connection that has ended, and is in no other hands, is to be released.
+  /// Releases the requests of an ended connection that wait here and are in no other list.
   virtual void drop(const Connection& connection) = 0;
 
-  /// Where it asks for its turns: a bit of a word that lives as long as it.
+  /// Where it asks for its turns: a bit of a word that outlives it.
   void asks_by(std::uint32_t& word, std::uint32_t bit) {
     asking_ = &word;
     asks_ = bit;
-    *asking_ |= asks_;  // it may have something from its beginning
+    *asking_ |= asks_;  // it may have work from the start
   }
 
  protected:
   Executor() = default;
-  /// It has something to do in the scheduler's next turn, or in this one, if its own is still to
-  /// come.
+  /// Asks for the scheduler's next turn, or for this one, if its own is still to come.
   void ask_for_turn() { *asking_ |= asks_; }
 
  private:
@@ -101,14 +98,14 @@ class Executor {
   std::uint32_t asks_ = 0;
 };
 
-/// What an executor is made for.
+/// The arguments of an executor's creation.
 struct ExecutorContext {
   Scheduler& scheduler;
   Services& services;
-  std::uint32_t shard = 0;  ///< of counters: a number for each scheduler
+  std::uint32_t shard = 0;  ///< this scheduler's number among counters
 };
 
-/// Makes a kind's executor. Its address tells kinds apart.
+/// Creates a kind's executor. Its address identifies the kind.
 struct ExecutorKind {
   std::unique_ptr<Executor> (*make)(const ExecutorContext& context);
 };

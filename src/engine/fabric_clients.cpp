@@ -22,45 +22,45 @@ namespace {
 using fabric::Completion;
 
 constexpr std::uint32_t kReceives = 1024;  // and one for each pair
-constexpr std::uint32_t kPostsOwn = 4;     // of one, however many there are and whatever they hold
+constexpr std::uint32_t kPostsOwn = 4;     // of each client, whatever others hold
 constexpr std::uint32_t kUser =
-    ~std::uint32_t{0};  // whose doorbells they are; nobody is given them
+    ~std::uint32_t{0};  // the owner of their doorbells, which no client is given
 constexpr std::uint32_t kRefusedMax = 64;
 constexpr std::uint64_t kRefusedNs = 1'000'000'000;
 constexpr std::uint64_t kCloseNs = 50'000'000;
 constexpr std::uint64_t kHouseNs = 10'000'000;
 constexpr std::uint64_t kNapNs = 1'000'000;
-// Nothing to carry for so long: nobody stays awake for it. Nor is it looked at, if nothing is to
-// come of it.
+// After so many turns without traffic a session no longer keeps the thread awake, and is no longer
+// checked.
 constexpr std::uint32_t kQuietSessionTurns = 64;
-constexpr std::uint32_t kIdleTurns = 256;  // and after so many the endpoint less often
+constexpr std::uint32_t kIdleTurns = 256;  // after so many, the endpoint is polled less often
 constexpr std::uint32_t kIdleLook = 16;
 
-// Of all posts a quarter is for whoever needs more than his own, and so the rest is enough for the
-// own ones of 12,096 clients.
+// A quarter of all posts is shared by clients that need more than their own. The rest suffices for
+// those of 12,096 clients.
 std::uint32_t shared_posts(std::uint32_t posts_max) { return posts_max / 4; }
 
 std::uint32_t beyond_own(const rings::RingLink& link) {
   return link.posts() - std::min(link.posts(), kPostsOwn);
 }
 
-/// Whether a client is one of those for whom some places are kept: an administrator of all who has
-/// proven that, or a user whom only the node's own socket lets in.
+/// Whether a client may use the reserved places: an authenticated administrator of all objects, or
+/// a user that only the node's own socket admits.
 bool runs_node(const Access& access, std::string_view principal) {
   return access.may_at_once(Right::admin) && !principal.starts_with("address ");
 }
 
-// So that each has posts of his own, and all of these fit.
+// So that each has posts of its own, and all of these fit.
 std::uint32_t most_sessions(const FabricClientsOptions& options) {
   const std::uint32_t own = options.posts_max - shared_posts(options.posts_max);
   return std::min(options.sessions_max, own / kPostsOwn);
 }
 
 std::uint32_t most_receives(const FabricClientsOptions& options) {
-  return kReceives + 2 * most_sessions(options) + kRefusedMax + 1;  // one who is about to come
+  return kReceives + 2 * most_sessions(options) + kRefusedMax + 1;  // one that is about to connect
 }
 
-// Beside the posts of rings, of which they take none.
+// Beside the posts of rings.
 std::uint32_t most_part_posts(const FabricClientsOptions& options) {
   return static_cast<std::uint32_t>(kPartPostsMax) * most_sessions(options);
 }
@@ -98,10 +98,10 @@ FabricClients::~FabricClients() {
   while (!sessions_.empty()) remove(*sessions_.begin()->second);
   for (const Refused& refused : refused_) refused.pair->close();
   refused_.clear();
-  endpoint_->progress();  // so that they hear of it
+  endpoint_->progress();  // so that the clients receive it
 }
 
-// Behind all answers. Whoever does not hear of it tries to come back, and finds out then.
+// Sent after all answers. A client that misses it tries to resume, and finds out then.
 void FabricClients::send_close() {
   const std::uint64_t until = options_.now_ns() + kCloseNs;
   Completion batch[64];
@@ -124,8 +124,8 @@ void FabricClients::send_close() {
 
 bool FabricClients::turn() {
   ++turns_;
-  // Asking a socket costs as much as several turns of the scheduler: less often, while nobody
-  // comes.
+  // Polling a socket costs as much as several turns of the scheduler: less often, while no client
+  // connects.
   if (idle_turns_ >= kIdleTurns && turns_ % kIdleLook != 0) return false;
   if (leases_) leases_->turn(options_.now_ns());
   bool moved = mirror_active();
@@ -154,8 +154,8 @@ bool FabricClients::has_news() {
   return completions_.waiting() != 0 || std::ranges::any_of(active_, moves);
 }
 
-// What is not acknowledged is sent again, for which somebody must be awake. And while there are
-// leases some of them may have to end.
+// Unacknowledged messages must be retransmitted, for which the thread must wake. And leases may
+// expire.
 std::uint64_t FabricClients::sleep_limit_ns() const {
   if (!active_.empty()) return kNapNs;
   if (!late_refusals_.empty()) return kHouseNs;
@@ -163,10 +163,9 @@ std::uint64_t FabricClients::sleep_limit_ns() const {
   return leased ? std::min(options_.silence_ns, kHouseNs) : options_.silence_ns;
 }
 
-// --- what comes ----------------------------------------------------------------------------------
+// --- receiving -----------------------------------------------------------------------------------
 
-// One for each pair that is, or is about to be, for each can hold one by a message that it begins
-// and does not end.
+// One for each present or expected pair, since an incomplete message can hold one.
 std::uint32_t FabricClients::receives_wanted() const {
   if (fabric::planted(fabric::Bug::receives_held_by_all)) return kReceives;
   const std::size_t pairs =
@@ -256,8 +255,8 @@ bool FabricClients::has_more(const Session& session) const {
          connection.link()->delivered_behind(0, connection.requests.slots().head());
 }
 
-// Who takes nothing keeps what was posted to him for as long as he likes. So he leaves the others
-// what is their own, and those who come later too.
+// A client that reads nothing occupies the posts sent to it. So it leaves the other clients, and
+// later ones, their own.
 bool FabricClients::mirror_active() {
   bool moved = false;
   const std::uint32_t shared = shared_posts(options_.posts_max);
@@ -284,10 +283,10 @@ bool FabricClients::mirror_active() {
   return moved;
 }
 
-// --- who comes -----------------------------------------------------------------------------------
+// --- accepting -----------------------------------------------------------------------------------
 
-// A new client costs as much as many requests of those that are there: while these have some, one
-// comes in each turn.
+// Accepting a client costs as much as many requests of the present ones: while these are active,
+// only one is accepted in each turn.
 void FabricClients::accept_all(bool busy) {
   constexpr int kAtATime = 16;
   for (int i = 0; i < (busy ? 1 : kAtATime); ++i) {
@@ -311,7 +310,7 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   if (must_be_proven(hello)) {
     const auto proven = check_proven(request);
     if (!proven) return std::unexpected(proven.error());
-    if (!*proven) return {};  // it is refused later
+    if (!*proven) return {};  // its refusal is delayed
   }
   if (way == wire::LinkWay::reads) return accept_reads(request, hello);
   if (way == wire::LinkWay::writes) return accept_writes(request, hello);
@@ -319,7 +318,7 @@ Result<void> FabricClients::accept(const fabric::ConnectRequest& request) {
   const auto session = session_for(hello, request.peer);
   if (!session) return std::unexpected(session.error());
   if (auto attached = attach(**session, request, hello); !attached) {
-    // One that was never there is not kept for whoever does not know its name.
+    // A session that never had a pair is removed: its client does not know its name.
     if (all_zero(hello.token)) remove(**session);
     return attached;
   }
@@ -335,7 +334,7 @@ Result<FabricClients::Session*> FabricClients::session_for(const wire::LinkHello
   if (known == sessions_.end()) return fail(Code::not_found);
   Session& session = *known->second;
   const wire::ConnectionLayout& layout = session.connection->layout();
-  // The rings are those that they were, or what is in them means something else.
+  // Requires the same rings as before, or their contents would mean something else.
   const bool same = hello.request_slots_log2 == wire::slots_log2(layout.request_slots) &&
                     hello.response_slots_log2 == wire::slots_log2(layout.response_slots) &&
                     hello.response_rings == layout.response_rings;
@@ -361,7 +360,8 @@ Result<FabricClients::Session*> FabricClients::new_session(const wire::LinkHello
       std::clamp<std::uint32_t>(hello.response_rings, 1, wire::kResponseRingsMax);
   const auto token = new_token();
   if (!token) return std::unexpected(token.error());
-  // For each there are receives, and room to tell of them; some of them for who runs the node.
+  // There are receives and completions for each session; some are reserved for clients that run the
+  // node.
   const bool runs = runs_node(access, principal);
   const std::uint32_t most = most_sessions(options_);
   if (sessions_.size() >= most - (runs ? 0 : ConnectionLimits::kept_of(most))) {
@@ -414,7 +414,7 @@ Result<std::uint64_t> FabricClients::draw() {
   return drawn;
 }
 
-// A region for each pair: what was sent through the one before finds none.
+// A region for each pair: late WRITEs of the previous one find none.
 Result<void> FabricClients::attach(Session& session, const fabric::ConnectRequest& request,
                                    const wire::LinkHello& hello) {
   Connection& connection = *session.connection;
@@ -445,7 +445,7 @@ Result<void> FabricClients::attach(Session& session, const fabric::ConnectReques
   session.completions_before_close = 0;
   session.heard_ns = options_.now_ns();
   by_pair_.insert_or_assign(session.pair->number(), Numbered{&session, next_before});
-  connection.parts.attach(*session.pair);  // before its rings tell of what is written
+  connection.parts.attach(*session.pair);  // before its rings report what is written
   connection.link()->attach(*session.pair,
                             {static_cast<wire::LinkWay>(hello.way), hello.key, hello.base});
   activate(session);
@@ -464,8 +464,8 @@ fabric::QueuePairOptions FabricClients::pair_options(fabric::Domain domain) {
   return options;
 }
 
-// Where a refusal cannot carry the reason, a connection is made that does. There are so many at a
-// time: the oldest makes room, for its peer has had as long to hear as all after it took to come.
+// Where a refusal cannot carry the reason, accepts a pair that does. Their number is bounded: the
+// oldest makes room, and had as long to receive the reason as all later ones took to arrive.
 void FabricClients::send_refusal(const fabric::ConnectRequest& request, const Error& error) {
   wire::LinkWelcome welcome{};
   welcome.magic = wire::kLinkMagic;
@@ -483,7 +483,7 @@ void FabricClients::send_refusal(const fabric::ConnectRequest& request, const Er
   if (pair) refused_.push_back({std::move(*pair), options_.now_ns() + kRefusedNs});
 }
 
-// --- who goes ------------------------------------------------------------------------------------
+// --- closing -------------------------------------------------------------------------------------
 
 void FabricClients::maintain() {
   const std::uint64_t now = options_.now_ns();
@@ -493,7 +493,7 @@ void FabricClients::maintain() {
   post_receives();
   std::erase_if(refused_, [now](const Refused& refused) {
     if (refused.until_ns < now && !fabric::planted(fabric::Bug::refused_not_closed)) {
-      refused.pair->close();  // which hands back a receive that it may have taken
+      refused.pair->close();  // which returns a receive that it may hold
     }
     return refused.until_ns < now || refused.pair->state() == fabric::QueuePair::State::error;
   });
@@ -511,7 +511,7 @@ void FabricClients::maintain() {
         session->awaited ? LinkAuthenticator::kTimeoutNs : options_.resume_ns;
     if (ended && !has_had_its_say(*session)) continue;
     if (ended && !session->met) {
-      to_remove_.push_back(session.get());  // nobody knows its name
+      to_remove_.push_back(session.get());  // no client knows its name
     } else if (ended) {
       counts_.lost.fetch_add(1, std::memory_order_relaxed);
       lose(*session);
@@ -529,14 +529,14 @@ void FabricClients::maintain() {
   remove_ended();
 }
 
-// What an ended pair has left behind may be a close note; what others say meanwhile does not
-// matter.
+// Whether the completions of an ended pair, which may include a close note, have all been polled;
+// those of other pairs do not matter.
 bool FabricClients::has_had_its_say(Session& session) {
   if (session.completions_before_close == 0) session.completions_before_close = next_completion();
   return taken_ >= session.completions_before_close;
 }
 
-// One that breaks the protocol or leaves is told of no more than that it is over.
+// A client that breaks the protocol or leaves learns only that its session has ended.
 void FabricClients::remove_ended() {
   while (!to_remove_.empty()) remove(*to_remove_.back());
 }
@@ -568,7 +568,7 @@ void FabricClients::remove(Session& session) {
   scheduler_.remove(connection);
 }
 
-// Their leases have ended: what they can reach is fenced first.
+// Fences what these sessions can reach before their leases end.
 void FabricClients::fence(const std::unordered_set<std::uint64_t>& sessions) {
   for (const auto& [token, session] : sessions_) {
     Connection& connection = *session->connection;

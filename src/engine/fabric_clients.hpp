@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The clients of a scheduler that come through a fabric, by one endpoint.
+// Accepts the clients of one endpoint of a fabric and connects them to a scheduler.
 //
-// A client is a session: the memory of a connection, which the scheduler serves as it serves those
-// of this machine, and a queue pair that carries the rings (ring_link.hpp). A pair that fails
-// takes its session's rings nowhere, but does not end it: the client connects again, names the
-// session, and both go on where they were, so that nothing is done twice and no answer is lost.
-// Who does not come back in time, or sends a close note, is gone with all that was held for him.
+// A client is a session: the memory of a connection, which the scheduler serves like a local one,
+// and a queue pair that mirrors the rings (ring_link.hpp). A failed pair does not end the session:
+// the client reconnects, names the session, and both sides resume where they were, so no request
+// runs twice and no answer is lost. A session whose client does not return in time, or sends a
+// close note, ends and frees its resources.
 //
-// What never happens
-// - No client reaches the memory of another: each session's region is of a domain of its own.
-// - No WRITE of an earlier pair lands after the session went on: its region was revoked.
-// - No client that takes nothing keeps others from being sent to: each has posts of his own.
-// - No client that leaves messages unfinished keeps those of others out: each pair can hold one
+// Invariants
+// - No client reaches the memory of another: each session's region has a domain of its own.
+// - No WRITE of an earlier pair lands after the session has resumed: its region was revoked.
+// - A client that reads nothing does not stop sends to others: each has posts of its own.
+// - A client that leaves messages incomplete does not block those of others: each pair can hold one
 //   receive, and there is one more for each.
-// - No client that is silent, or gone without a word, stays for ever: who says nothing is asked.
+// - A silent or vanished client does not stay forever: the node probes it.
 //
-// Thread: that of the scheduler.
+// Thread: the scheduler's.
 #pragma once
 
 #include <cstdint>
@@ -43,37 +43,38 @@ namespace espalier::offload {
 
 struct FabricClientsOptions {
   std::uint64_t node_id = 0;
-  /// Called with true when one more client has come, and with false when one has gone.
+  /// Called with true when a client has connected, and with false when one has gone.
   std::function<void(bool comes)> count = [](bool) {};
   std::uint32_t request_slots_max = 4096;     ///< of one client
   std::uint32_t response_slots_max = 4096;    ///< of one of its rings
-  std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost client may come back
-  std::uint64_t silence_ns = 20'000'000'000;  ///< after which a client is asked whether it is there
+  std::uint64_t resume_ns = 60'000'000'000;   ///< for which a lost session can be resumed
+  std::uint64_t silence_ns = 20'000'000'000;  ///< after which the node probes a client
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
-  std::uint32_t posts_max = 64512;      ///< in flight, of all clients together
-  std::uint32_t sessions_max = 10'000;  ///< fewer, if posts_max is too small for their own posts
-  /// Whether clients may read the store's memory by themselves, where the transport READs.
+  std::uint32_t posts_max = 64512;      ///< in flight, of all clients
+  std::uint32_t sessions_max = 10'000;  ///< fewer, if posts_max is too small for their posts
+  /// Whether clients may read the store's memory one-sided, where the transport READs.
   bool one_sided = false;
-  /// Who may come, and must prove it; null: whoever comes may do all. Outlives them.
+  /// The clients that may connect, and must authenticate; null: any client may do everything.
+  /// Outlives this.
   const Secrets* secrets = nullptr;
-  /// Who comes without a proof may do all: the transport lets in nobody else.
+  /// A client without a proof may do everything: the transport admits only trusted ones.
   bool proof_is_optional = false;
   std::function<std::uint64_t()> now_ns = base::monotonic_ns;
-  /// Random numbers that nobody can guess; else those of the system.
+  /// Unpredictable random numbers; null: the system's.
   std::function<std::uint64_t()> draw;
 };
 
-/// Numbers about them. Thread: any.
+/// Counters of all sessions. Thread: any.
 struct FabricCounts {
   std::atomic<std::uint32_t> sessions{0};
-  std::atomic<std::uint64_t> refused{0};   ///< who asked and was turned away
-  std::atomic<std::uint64_t> asked{0};     ///< silent clients, whether they are there
-  std::atomic<std::uint64_t> answered{0};  ///< of those
+  std::atomic<std::uint64_t> refused{0};   ///< connection requests
+  std::atomic<std::uint64_t> asked{0};     ///< keepalive probes sent
+  std::atomic<std::uint64_t> answered{0};  ///< keepalive probes answered
   std::atomic<std::uint64_t> lost{0};      ///< pairs that failed
-  std::atomic<std::uint64_t> resumed{0};   ///< sessions that went on after that
-  std::atomic<std::uint64_t> expired{0};   ///< sessions whose client did not come back
-  std::atomic<std::uint64_t> broken{0};    ///< clients that did not keep to the protocol
-  // As the endpoint has them (fabric::ConnectCounts), a moment ago.
+  std::atomic<std::uint64_t> resumed{0};   ///< sessions resumed afterwards
+  std::atomic<std::uint64_t> expired{0};   ///< sessions whose client did not return
+  std::atomic<std::uint64_t> broken{0};    ///< clients that broke the protocol
+  // Copied from the endpoint (fabric::ConnectCounts); slightly stale.
   std::atomic<std::uint64_t> cookies_sent{0};
   std::atomic<std::uint64_t> cookies_accepted{0};
   std::atomic<std::uint64_t> cookies_refused{0};
@@ -84,29 +85,29 @@ struct FabricCounts {
 
 class FabricClients {
  public:
-  /// `endpoint` listens. Connections are handed to `scheduler`, and named by `doorbells`, both of
-  /// which outlive this.
+  /// `endpoint` listens. Connections are served by `scheduler` and announced by `doorbells`, both
+  /// of which outlive this.
   FabricClients(std::unique_ptr<fabric::Endpoint> endpoint, Services& services,
                 Scheduler& scheduler, rings::Doorbells& doorbells, FabricClientsOptions options);
-  /// Sends a close note to all, and removes their connections from the scheduler.
+  /// Sends a close note to all clients, and removes their connections from the scheduler.
   ~FabricClients();
   FabricClients(const FabricClients&) = delete;
   FabricClients& operator=(const FabricClients&) = delete;
 
-  /// Takes what has come, sends what is to go, for a bounded time. Returns whether there was
-  /// anything. To be called around each turn of the scheduler.
+  /// Receives and sends for a bounded time. Returns whether there was anything. Call it around each
+  /// turn of the scheduler.
   bool turn();
-  /// Whether a turn may find something new. For whoever is about to sleep.
+  /// Whether a turn may find something new. For a thread that is about to sleep.
   [[nodiscard]] bool has_news();
-  /// How long one may sleep before the next turn, if nothing comes.
+  /// How long the thread may sleep before the next turn, if nothing arrives.
   [[nodiscard]] std::uint64_t sleep_limit_ns() const;
   [[nodiscard]] fabric::Endpoint& endpoint() { return *endpoint_; }
 
-  /// A connection broke the protocol of rings, says the scheduler. Returns false if it is none of
-  /// these.
+  /// Ends a connection that broke the ring protocol, as the scheduler found. Returns false if it is
+  /// not one of these.
   bool end_broken(const Connection& connection);
   [[nodiscard]] const FabricCounts& counts() const { return counts_; }
-  /// Of those who prove who they are; null: nobody must.
+  /// Counters of authentication; null: no client must authenticate.
   [[nodiscard]] const AuthenticationCounts* authentication_counts() const {
     return authenticator_ ? &authenticator_->counts() : nullptr;
   }
@@ -115,27 +116,29 @@ class FabricClients {
   struct Session {
     wire::LinkToken token{};
     fabric::Domain domain = 0;
-    Connection* connection = nullptr;  // the client table's
+    Connection* connection = nullptr;  // owned by the client table
     fabric::Registration region;
     std::unique_ptr<fabric::QueuePair> pair;
-    std::unique_ptr<fabric::QueuePair> reads;  // by which the client READs, if it wants to
-    std::vector<std::unique_ptr<fabric::QueuePair>> writes;  // by which it WRITEs its windows
-    bool met = false;                // the peer of a pair has shown itself: it knows its name
-    bool awaited = false;            // it was proven, and its first pair is to come
-    HelloNumbers hellos;             // of its client's hellos, where proofs are asked
-    crypto::SecretPool::Slot key;    // by which they are signed
-    std::uint64_t secrets_line = 0;  // whose secret proved it (Secrets::Owner)
-    std::uint64_t heard_ns = 0;      // and asked whether it is there
-    std::uint64_t lost_ns = 0;       // its pair; 0: it has one
+    std::unique_ptr<fabric::QueuePair> reads;  // of the client's READs, if it wants any
+    std::vector<std::unique_ptr<fabric::QueuePair>> writes;  // of its window WRITEs
+    bool met = false;                // the peer of a pair has sent something: it knows the
+                                     // session's name
+    bool awaited = false;            // authenticated, and its first pair is to come
+    HelloNumbers hellos;             // of its client's hellos, where proofs are required
+    crypto::SecretPool::Slot key;    // signs the hellos
+    std::uint64_t secrets_line = 0;  // the authenticating secret (Secrets::Owner)
+    std::uint64_t heard_ns = 0;      // when it was last heard or probed
+    std::uint64_t lost_ns = 0;       // when its pair failed; 0: it has one
     std::uint64_t completions_before_close =
-        0;  // of a pair that ended: those before this one are its own
+        0;  // of an ended pair: those before this one are its own
     std::uint32_t quiet_turns = 0;
-    bool asked = false;  // and has not answered yet
+    bool asked = false;  // probed, without an answer yet
     bool active = false;
 
     [[nodiscard]] bool is_proven() const { return key.has_secret(); }
   };
-  /// Whose pair has a number, and since when: what was told before is of the one that had it then.
+  /// A pair's session, and the completion from which the number is its own: earlier ones belong to
+  /// the number's previous pair.
   struct Numbered {
     Session* session;
     std::uint64_t from;
@@ -144,7 +147,7 @@ class FabricClients {
     std::unique_ptr<fabric::QueuePair> pair;
     std::uint64_t until_ns;
   };
-  /// A hello with a wrong mark, which hears of that later.
+  /// A hello with a wrong MAC, whose refusal is delayed.
   struct LateRefusal {
     fabric::ConnectRequest request;
     Error error;
@@ -160,7 +163,7 @@ class FabricClients {
   void take(const fabric::Completion& completion);
   void take_message(const fabric::Completion& completion, Session& session);
   [[nodiscard]] Session* session_of(const fabric::Completion& completion) const;
-  /// What the next completion that is told will be: the how manieth.
+  /// The index of the next completion that will be polled.
   [[nodiscard]] std::uint64_t next_completion() const { return taken_ + completions_.waiting(); }
   [[nodiscard]] bool has_had_its_say(Session& session);
   void accept_all(bool busy);
@@ -214,20 +217,20 @@ class FabricClients {
   FabricClientsOptions options_;
   fabric::CompletionQueue completions_;
   fabric::ReceiveQueue receives_;
-  std::vector<std::unique_ptr<std::byte[]>> buffers_;  // of receives, null: of none
-  std::vector<std::uint64_t> free_buffers_;            // places of those
-  std::uint32_t receives_in_all_ = 0;                  // posted, or not told yet
-  std::uint64_t taken_ = 0;                            // completions, ever
+  std::vector<std::unique_ptr<std::byte[]>> buffers_;  // of receives; null: unused
+  std::vector<std::uint64_t> free_buffers_;            // their indices
+  std::uint32_t receives_in_all_ = 0;                  // posted, or not completed yet
+  std::uint64_t taken_ = 0;                            // completions polled, in total
   std::unordered_map<wire::LinkToken, std::unique_ptr<Session>, TokenHash> sessions_;
   std::unordered_map<std::uint32_t, Numbered> by_pair_;
   std::vector<Session*> active_;
   std::vector<Refused> refused_;
   std::vector<LateRefusal> late_refusals_;
-  std::unique_ptr<LinkAuthenticator> authenticator_;  // null: nobody proves anything
-  std::uint64_t secrets_seen_ = 0;                    // their generation, at the last look
+  std::unique_ptr<LinkAuthenticator> authenticator_;  // null: no authentication
+  std::uint64_t secrets_seen_ = 0;                    // the secrets' generation at the last check
   std::vector<Session*> to_remove_;
   fabric::Domain next_domain_ = 1;
-  std::size_t writes_ = 0;  // pairs of all sessions by which they WRITE
+  std::size_t writes_ = 0;  // WRITE pairs of all sessions
   std::uint32_t turns_ = 0;
   std::uint32_t idle_turns_ = 0;
   std::uint64_t house_ns_ = 0;

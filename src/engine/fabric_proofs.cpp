@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FabricClients of fabric_clients.hpp: clients who prove who they are, where the node has secrets;
-// and what the endpoint counts of those who are not who they say.
+// FabricClients of fabric_clients.hpp: authentication of clients, where the node has secrets, and
+// the endpoint's counters of connection attempts.
 #include <cstring>
 #include <span>
 #include <string>
@@ -33,7 +33,7 @@ void FabricClients::make_authenticator() {
   secrets_seen_ = options_.secrets->generation();
 }
 
-// The session waits for its first pair, as one that lost its pair waits for the next.
+// The session waits for its first pair like a lost one for its next.
 Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello,
                                                     const Secrets::Owner& owner,
                                                     const crypto::SecretBytes& key,
@@ -52,7 +52,7 @@ Result<wire::LinkToken> FabricClients::admit_proven(const wire::LinkHello& hello
   return session.token;
 }
 
-// A session that began with a proof has a key for all that belongs to it.
+// All pairs of a session that began with a proof need its key.
 bool FabricClients::must_be_proven(const wire::LinkHello& hello) const {
   if (!authenticator_) return false;
   if (!options_.proof_is_optional) return true;
@@ -60,14 +60,15 @@ bool FabricClients::must_be_proven(const wire::LinkHello& hello) const {
   return known != sessions_.end() && known->second->is_proven();
 }
 
-// Each pair of a session is asked for by its key, and no hello is good twice, or late. Returns
-// false where the mark is wrong: then the peer is refused later.
+// Replay protection: each pair of a session is requested by a hello with a MAC of the session's
+// key, and no hello is accepted twice, or late. Returns false for a wrong MAC: the refusal is
+// delayed.
 Result<bool> FabricClients::check_proven(const fabric::ConnectRequest& request) {
   wire::LinkProvenHello proven{};
   if (request.data.size() < sizeof proven) return fail(Code::not_permitted, 4);
   std::memcpy(&proven, request.data.data(), sizeof proven);
   const auto known = sessions_.find(proven.hello.token);
-  // Who names no session has proven nothing; one that is gone is another matter.
+  // A hello without a session has proven nothing; an ended session gets another error.
   if (known == sessions_.end()) {
     const bool none = proven.hello.token == wire::LinkToken{};
     return none ? fail(Code::not_permitted, 4) : fail(Code::not_found);
@@ -84,7 +85,7 @@ Result<bool> FabricClients::check_proven(const fabric::ConnectRequest& request) 
   }
   const auto way = static_cast<wire::LinkWay>(proven.hello.way);
   if (!session.hellos.take(way, proven.hello.reserved)) return std::unexpected(wrong);
-  // Secrets were loaded just now, and maintain() has not seen it yet.
+  // Secrets were loaded just now, before the next maintain().
   if (is_known_no_more(session)) {
     to_remove_.push_back(&session);
     audit_end(session);
@@ -93,8 +94,9 @@ Result<bool> FabricClients::check_proven(const fabric::ConnectRequest& request) 
   return true;
 }
 
-// As a wrong proof is, and counted with those. The transport keeps the request meanwhile, so few
-// wait; the others are refused at once, and learn no more than that they are too many.
+// Delays the refusal like that of a wrong proof, and counts it as one. The transport keeps the
+// request meanwhile, so few are delayed; others are refused immediately, with nothing but the limit
+// as reason.
 void FabricClients::refuse_late(const fabric::ConnectRequest& request, const Error& error) {
   constexpr std::size_t kLateMax = 32;
   counts_.refused.fetch_add(1, std::memory_order_relaxed);
@@ -128,7 +130,7 @@ std::string FabricClients::address_of(std::string_view peer) const {
 
 void FabricClients::audit_refusal(std::string_view act, std::string_view name,
                                   std::string_view peer, const Error& why) {
-  // Whose peer proves nothing is known by its place alone, whatever name it says.
+  // Without a proof, the principal is the peer's source, whatever name it claims.
   services_.audit.refused(principal_of_peer(peer), [&] {
     AuditRecord record;
     record.act = act;
@@ -149,7 +151,7 @@ void FabricClients::copy_connect_counts() {
   counts_.out_of_window.store(now.out_of_window, std::memory_order_relaxed);
 }
 
-// What became of those whom an administrator took out of the secrets.
+// Records the end of a session whose secret an administrator removed or changed.
 void FabricClients::audit_end(const Session& session) {
   services_.audit.acted([&] { return end_of_session(*session.connection); });
 }
@@ -160,12 +162,12 @@ bool FabricClients::secrets_were_loaded() {
   return std::exchange(secrets_seen_, generation) != generation;
 }
 
-// Its name was taken out of the secrets, may do something else now, or has another secret.
+// Its name was removed from the secrets, or has other rights or another secret.
 bool FabricClients::is_known_no_more(const Session& session) const {
   return !options_.secrets->still(session.connection->access.who(), session.secrets_line);
 }
 
-// All at once, whatever state their pairs are in: that secrets were loaded is seen only once.
+// Ends all in one pass, whatever the state of their pairs: a load of secrets is seen only once.
 void FabricClients::end_unknown() {
   if (!secrets_were_loaded()) return;
   for (const auto& [token, session] : sessions_) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FabricClients of fabric_clients.hpp: the pairs of a session beside that of its rings, by which
-// its client READs the store, WRITEs its windows, or adds to words of sequencers.
+// FabricClients of fabric_clients.hpp: a session's further pairs, on which the client READs the
+// store, WRITEs its windows, or adds to words of sequencers.
 #include <cstring>
 #include <span>
 #include <utility>
@@ -11,7 +11,7 @@
 
 namespace espalier::offload {
 
-// A pair beside that of the rings: what is refused ends the one, and not the other.
+// A pair beside that of the rings: a refused access ends this pair alone.
 Result<std::unique_ptr<fabric::QueuePair>> FabricClients::accept_beside(
     const fabric::ConnectRequest& request, const wire::LinkHello& hello, const Session& session) {
   wire::LinkWelcome welcome{};
@@ -32,15 +32,15 @@ Result<void> FabricClients::accept_reads(const fabric::ConnectRequest& request,
   Session& session = *known->second;
   auto pair = accept_beside(request, hello, session);
   if (!pair) return std::unexpected(pair.error());
-  // What was read by the pair before this one is over, and so are its leases: nobody renews them.
+  // Reads of the previous pair are over, and so are its leases: no client renews them.
   if (session.reads) session.reads->close();
   session.connection->parts.fence();
   session.reads = std::move(*pair);
   return {};
 }
 
-// Such a pair reaches what its session was given to WRITE or to add to, which it asks for by its
-// rings, and nothing else.
+// Such a pair reaches only what its session may WRITE or add to, which the client requests over its
+// rings.
 Result<void> FabricClients::accept_writes(const fabric::ConnectRequest& request,
                                           const wire::LinkHello& hello) {
   const auto known = sessions_.find(hello.token);

@@ -62,7 +62,7 @@ void FairQueue::charge(Flow& flow, std::uint64_t took_ns) {
 }
 
 void FairQueue::charge(Member& member, std::uint64_t took_ns) {
-  // Beyond this, about a month, nothing is charged any more; so no sum below overflows.
+  // Beyond this, about a month, nothing more is charged, so no sum below overflows.
   constexpr std::int64_t kDebtMax = std::numeric_limits<std::int64_t>::max() >> 11;
   member.served_ns_ += took_ns;
   const auto took =
@@ -91,14 +91,14 @@ void FairQueue::append(Item& item) {
   item.state_ = Item::State::ready;
 }
 
-// A member stands in a round exactly while it has something ready.
+// A member is in a round exactly while it has a ready item.
 void FairQueue::take_out_if_idle(Flow& flow) {
   if (!flow.ready_.empty()) return;
   take_out(flow);
   if (!flow.group_.flows_.has_ready()) take_out(flow.group_);
 }
 
-// The member of a level that is served next; null: none has anything ready.
+// The member of a level to serve next; null: none has a ready item.
 FairQueue::Member* FairQueue::next(Level& level) const {
   for (;;) {
     while (!level.this_round.empty()) {
@@ -131,8 +131,8 @@ void FairQueue::replenish(const Level& level, Member& member) const {
   member.busy_period_ = level.busy_period;
 }
 
-// Puts a member that just got an item into a round, unless it is in one. `in_turn`: it was being
-// served, so with credit left it goes on before the others.
+// Puts a member with a new item into a round, unless it is in one. `in_turn`: it was being served,
+// so with credit left it precedes the others.
 void FairQueue::place(Level& level, Member& member, bool in_turn) const {
   if (member.in_ != nullptr) return;
   replenish(level, member);
@@ -143,11 +143,11 @@ void FairQueue::place(Level& level, Member& member, bool in_turn) const {
   }
 }
 
-// Rounds in which no member would have credit are passed over, so that a long debt costs no time.
+// Skips rounds in which no member would have credit, so a long debt costs no time.
 void FairQueue::begin_round(Level& level) const {
   std::int64_t most = std::numeric_limits<std::int64_t>::min();
   for (const Member* member : level.next_round) most = std::max(most, member->deficit_ns_);
-  // One that got something back has credit already.
+  // A refund can leave a member with credit.
   if (most <= 0) level.round += static_cast<std::uint64_t>(-most / quantum_ns_) + 1;
   level.this_round.swap(level.next_round);
   for (Member* member : level.this_round) member->in_ = &level.this_round;

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is: deficit round robin over groups, and over the flows of each, by the time that
+// Fair scheduling: deficit round robin over groups, and over the flows of each, by the time that
 // their steps took.
 //
 // Deficit round robin [Shreedhar and Varghese, Efficient fair queueing using deficit round robin,
 // 1995] gives each flow a quantum in each round and serves it while its deficit counter covers the
-// next packet. How long a step takes is known only afterwards, so here a flow is served while its
-// counter is positive, and a step that took longer makes the counter negative: the flow owes, and
-// the next rounds pay that first (surplus round robin [Adiseshu, Parulkar and Varghese, A reliable
-// and scalable striping protocol, 1996]).
+// next packet. The duration of a step is known only afterwards, so a flow is served while its
+// counter is positive, and a longer step makes the counter negative: the next rounds repay that
+// first (surplus round robin [Adiseshu, Parulkar and Varghese, A reliable and scalable striping
+// protocol, 1996]).
 //
 //   this round   A +150 us | B +200 us      pop() serves the first while it has credit
-//   next round   C  -30 us | D   -5 us      ready, but used up; each gets a quantum when it begins
-//   in neither   E +200 us                  nothing ready: idle, or all it has is running
+//   next round   C  -30 us | D   -5 us      ready, no credit; each gets a quantum when it begins
+//   in neither   E +200 us                  nothing ready: idle, or all its items are running
 //
-// There are two levels of this: a group, such as the connections of one principal, has its turn
-// among groups, and in that turn its flows have theirs. So a group's share does not depend on how
-// many flows it has. A flow that is in no group is one by itself.
+// There are two levels: a group, such as the connections of one principal, takes turns among
+// groups, and within its turn its flows take theirs. So a group's share does not depend on how many
+// flows it has. A flow without a group forms one by itself.
 //
 // On each level: with steps of at most L and n servers, two members that both always have n items
-// ready are served within 2 (quantum + n L) of each other, over any interval; one that has not
-// always gains no more than n L beyond that on one that has. A member without ready items has at
-// most one quantum of credit, however long it was idle; what it owes is forgiven by a quantum in
-// each round that it misses, and altogether when nothing on its level is ready or running. A member
-// of which a step is running keeps its turn, so that one with a single item is not put behind those
-// with many.
+// ready are served within 2 (quantum + n L) of each other, over any interval; a member that is not
+// always ready gains no more than n L beyond that. A member without ready items has at most one
+// quantum of credit, however long it was idle; its debt is reduced by a quantum in each round that
+// it misses, and cancelled when nothing on its level is ready or running. A member of which a step
+// is running keeps its turn, so that one with a single item is not put behind those with many.
 //
-// Thread: one at a time. No clock of its own: whoever serves measures.
+// Thread: one at a time. Has no clock: the server measures.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +38,7 @@ class FairQueue {
   class Flow;
   class Group;
 
-  /// What is served in steps. Belongs to its owner, who keeps it where it is.
+  /// What is served in steps. Its owner keeps its address fixed.
   class Item {
    public:
     explicit Item(Flow& flow) : flow_(flow) {}
@@ -59,7 +58,7 @@ class FairQueue {
   };
 
  private:
-  /// One of those that take turns on a level: a group, or a flow of one.
+  /// A member of a level: a group, or a flow of one.
   class Member {
    public:
     Member() = default;
@@ -73,8 +72,8 @@ class FairQueue {
     friend class FairQueue;
     std::uint64_t served_ns_ = 0;
     std::int64_t deficit_ns_ = 0;    // as of round_ and busy_period_; never above a quantum
-    std::uint64_t round_ = 0;        // the last whose quantum it got
-    std::uint64_t busy_period_ = 0;  // the level's, then
+    std::uint64_t round_ = 0;        // the last round whose quantum it got
+    std::uint64_t busy_period_ = 0;  // the level's, at that time
     std::uint32_t running_ = 0;      // items
     std::list<Member*>* in_ = nullptr;
     std::list<Member*> node_ = {this};
@@ -87,7 +86,7 @@ class FairQueue {
     Members this_round;
     Members next_round;
     std::uint64_t round = 0;
-    std::uint64_t busy_period = 0;  // begins when an item comes and nothing is ready or running
+    std::uint64_t busy_period = 0;  // begins when an item arrives and nothing is ready or running
     std::uint32_t running = 0;
 
     [[nodiscard]] bool has_ready() const { return !this_round.empty() || !next_round.empty(); }
@@ -97,8 +96,7 @@ class FairQueue {
   };
 
  public:
-  /// Those among whom the time of their group is shared. Belongs to its owner, who keeps it where
-  /// it is.
+  /// Shares the time of its group with the other flows. Its owner keeps its address fixed.
   class Flow : public Member {
    public:
     /// In a group of its own.
@@ -114,7 +112,7 @@ class FairQueue {
     std::list<Item*> ready_;
   };
 
-  /// Those among whom time is shared. Belongs to its owner, who keeps it where it is.
+  /// Shares the time with the other groups. Its owner keeps its address fixed.
   class Group : public Member {
    private:
     friend class FairQueue;
@@ -127,17 +125,17 @@ class FairQueue {
   /// Makes an item ready, behind the others of its flow. Cost: O(1). Requires: it is in no list and
   /// not running.
   void push(Item& item);
-  /// Takes out the item to be served next; null if none is ready. It runs until charge().
-  /// Cost: O(1) on average, for flows whose steps take at most a quantum.
+  /// Removes the item to serve next; null: none is ready. It runs until charge(). Cost: O(1) on
+  /// average, for flows whose steps take at most a quantum.
   [[nodiscard]] Item* pop();
-  /// A step of this item ended and took so long; `again` makes the item ready. Cost: O(1).
-  /// Requires: pop() returned it.
+  /// Charges a step of this item; `again` makes the item ready. Cost: O(1). Requires: pop()
+  /// returned it.
   void charge(Item& item, std::uint64_t took_ns, bool again);
-  /// Time that a flow took outside of steps. Cost: O(1).
+  /// Charges time that a flow took outside of steps. Cost: O(1).
   void charge(Flow& flow, std::uint64_t took_ns);
-  /// Takes back some of what was charged to a flow: beforehand, say. Cost: O(1).
+  /// Refunds a part of a charge, such as one in advance. Cost: O(1).
   void refund(Flow& flow, std::uint64_t ns);
-  /// Takes out an item that is ready. Cost: O(1).
+  /// Removes an item that is ready. Cost: O(1).
   void erase(Item& item);
 
   [[nodiscard]] std::uint32_t running() const { return groups_.running; }

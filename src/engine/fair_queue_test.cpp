@@ -105,7 +105,7 @@ TEST(FairQueue, AnIdleFlowSavesNoMoreThanAQuantum) {
   FairQueue::Item one(idle);
   FairQueue::Item two(idle);
   queue.push(one);
-  for (int i = 0; i < 3; ++i) serve(queue, 10, false);  // `one` ends, whoever is first
+  for (int i = 0; i < 3; ++i) serve(queue, 10, false);  // `one` ends, in whatever order
   if (!busy.items.front().ready()) queue.push(busy.items.front());
   for (int i = 0; i < 1000; ++i) ASSERT_EQ(serve(queue, kQuantum), &busy.flow);
   queue.push(one);

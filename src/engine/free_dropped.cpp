@@ -9,7 +9,7 @@
 namespace espalier::offload {
 namespace {
 
-// Of an object's steps (StoredObject::free_some), between two looks at the time.
+// Steps of an object (StoredObject::free_some) between two reads of the clock.
 constexpr std::uint32_t kStepsAtATime = 16;
 
 class FreeDropped final : public HelperJob {
@@ -38,7 +38,7 @@ JobStep free_dropped(store::DroppedObjects& dropped, const StepContext& context)
   return JobStep::done;
 }
 
-// Refused only where the pool ends; the store frees what is left then.
+// Refused only when the pool ends; the store frees the rest then.
 void begin_to_free(Services& services, std::shared_ptr<const void> kept) {
   if (kept == nullptr && services.freeing_jobs.load(std::memory_order_relaxed) != 0) return;
   static_cast<void>(

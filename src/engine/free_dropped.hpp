@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving back the memory of objects that were dropped, on a helper and in steps: it takes time by
-// the size of the object, and queries of others wait for the same helper.
+// Frees the memory of dropped objects on a helper, in steps: the time grows with the object's size,
+// and other clients' queries share the helper.
 #pragma once
 
 #include <memory>
@@ -15,11 +15,11 @@ namespace espalier::offload {
 
 struct Services;
 
-/// A step: frees until its time is over (again), or nothing is left that may be freed (done).
+/// One step: frees until its time is over (again), or nothing is left that may be freed (done).
 [[nodiscard]] JobStep free_dropped(store::DroppedObjects& dropped, const StepContext& context);
 
-/// Has a helper let go of what is kept, and free then. Nothing, if nothing is kept and a helper
-/// frees already. Thread: any.
+/// Starts a helper job that releases `kept`, then frees. Does nothing if `kept` is null and a job
+/// is running already. Thread: any.
 void begin_to_free(Services& services, std::shared_ptr<const void> kept = nullptr);
 
 }  // namespace espalier::offload

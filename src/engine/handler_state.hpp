@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an offload keeps between the steps of one request: a type of its own, which nobody else
-// knows. Its memory is made when first asked for, and used again for other requests.
+// An offload's state between the steps of one request, of a type that only the offload knows. Its
+// memory is allocated on first use, and reused for other requests.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,7 @@ class HandlerState {
   struct Block {
     alignas(16) std::byte bytes[kBytes];
   };
-  /// Blocks that are not in use. Bounded, for thousands of requests may have waited at a time.
+  /// Unused blocks. Bounded, since thousands of requests may have waited at a time.
   class Spares {
    public:
     [[nodiscard]] std::unique_ptr<Block> take() {
@@ -47,21 +47,21 @@ class HandlerState {
     if (type_ != nullptr) type_->destroy(block_->bytes);
   }
 
-  /// The state; null: it was not made yet. Requires: it was made as an S.
+  /// The state; null: not created yet. Requires: it was created as an S.
   template <class S>
   [[nodiscard]] S* find() const {
     if (type_ == nullptr) return nullptr;
     ESPALIER_ASSERT(type_ == &kType<S>);
     return std::launder(reinterpret_cast<S*>(block_->bytes));
   }
-  /// Whether it was made as an S.
+  /// Whether it was created as an S.
   template <class S>
   [[nodiscard]] bool is() const {
     return type_ == &kType<S>;
   }
-  /// Whether it was made at all.
+  /// Whether it was created.
   [[nodiscard]] bool made() const { return type_ != nullptr; }
-  /// Makes it anew.
+  /// Creates it anew.
   template <class S>
   S& make(Spares& spares) {
     static_assert(sizeof(S) <= kBytes && alignof(S) <= 16);
@@ -84,7 +84,7 @@ class HandlerState {
   static void destroy(std::byte* bytes) {
     std::launder(reinterpret_cast<S*>(bytes))->~S();
   }
-  // Its address tells types apart.
+  // Its address identifies the type.
   template <class S>
   static constexpr Type kType{&destroy<S>};
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the hellos of one session, whose client counts them (wire/link_proof.hpp).
+// Replay protection for the hellos of one session, which the client numbers (wire/link_proof.hpp).
 //
-// A hello may have been kept back on its way, by whoever sees the network, and be said later from
-// elsewhere. So where the pair that it asks for takes the place of another, those of the rings and
-// of READs, a hello is good only above all of its kind that came before. Pairs for WRITEs stand
-// beside each other and are asked for by several threads: their hellos may come a little out of
-// order.
+// An attacker may capture a hello and replay it later from elsewhere. Where the requested pair
+// replaces another (the pairs of the rings and of READs), a hello must have a number above all
+// earlier ones of its kind. Pairs for WRITEs coexist and several threads request them: their hellos
+// may arrive slightly out of order, and each number is accepted once, within a window.
 //
 // Thread: one at a time.
 #pragma once
@@ -20,8 +19,8 @@ namespace espalier::offload {
 
 class HelloNumbers {
  public:
-  /// Whether a hello of this way and number is good, which it is once. Of a way that asks for no
-  /// pair of a session it always is.
+  /// Whether a hello of this way and number is accepted, which happens once. A way that requests no
+  /// pair of a session is always accepted.
   [[nodiscard]] bool take(wire::LinkWay way, std::uint32_t number) {
     if (fabric::planted(fabric::Bug::hello_taken_twice)) return true;
     switch (way) {
@@ -44,10 +43,10 @@ class HelloNumbers {
     return true;
   }
 
-  std::uint32_t rings_ = 0;  // the highest that came
+  std::uint32_t rings_ = 0;  // the highest so far
   std::uint32_t reads_ = 0;
   SeenNumbers writes_;
-  SeenNumbers late_rings_;  // of the planted bug
+  SeenNumbers late_rings_;  // for the planted bug
 };
 
 }  // namespace espalier::offload

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of a pool; what its threads do is in helper_threads.cpp.
+// The calls of a pool; helper_threads.cpp has its threads.
 #include "engine/helper_pool.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class OneShot final : public HelperJob {
     return JobStep::done;
   }
   void ended(JobEnd end) override {
-    work_ = nullptr;  // what it holds is free before anyone hears of the end
+    work_ = nullptr;  // frees its captures before the end is reported
     if (ended_) ended_(end);
   }
 
@@ -53,7 +53,7 @@ HelperPool::HelperPool(const HelperOptions& options)
     for (std::uint32_t i = 0; i < options_.threads; ++i) {
       threads_.emplace_back([this, i] { work(i); });
     }
-  } catch (...) {  // some threads were made
+  } catch (...) {  // some threads were created
     stop();
     throw;
   }
@@ -99,9 +99,9 @@ Result<JobId> HelperPool::submit(std::unique_ptr<HelperJob> work, const JobOptio
     return std::unexpected(client.error());
   }
   const JobId id{++last_job_};
-  // What the clock of a wait cannot tell is centuries away.
+  // The wait's clock cannot represent later times, which are centuries away.
   const bool in_time = options.deadline_ns <= std::uint64_t{1} << 62;
-  std::list<Job> alone;  // until there is memory for all that it takes
+  std::list<Job> alone;  // until all allocations have succeeded
   Job& job = alone.emplace_back(id, **client, std::move(work),
                                 in_time ? options.deadline_ns : JobOptions::kNoDeadline);
   const auto by_id = by_id_.emplace(number_of(id), &job).first;
@@ -119,7 +119,7 @@ Result<JobId> HelperPool::submit(std::unique_ptr<HelperJob> work, const JobOptio
   if ((*client)->account) ++(*client)->account->helpers.jobs;
   queue_.push(job);
   if (in_time && deadline == deadlines_.begin()) {
-    more_.notify_all();  // those that sleep until a later one must not
+    more_.notify_all();  // those that sleep until a later deadline must wake
   } else {
     more_.notify_one();
   }
@@ -135,7 +135,7 @@ Result<HelperPool::Client*> HelperPool::admit(ClientId id) {
   if (found->second->jobs.size() >= options_.client_jobs_max) {
     return fail(Code::out_of_memory, options_.client_jobs_max);
   }
-  // A principal may have as many as are left: so n of them leave one in n + 1 to others.
+  // At most as many as are left: n principals leave one in n + 1 to others.
   const PrincipalRef& account = found->second->account;
   const std::uint64_t most = options_.jobs_max;
   const std::uint64_t left = most - std::min(client_jobs_, most);
@@ -173,7 +173,7 @@ void HelperPool::cancel(Job& job) {
   }
 }
 
-// Has a helper end a job that none is running.
+// Has a helper end a job that is not running.
 void HelperPool::end(Job& job, JobEnd how) {
   ESPALIER_ASSERT(job.state != JobState::ending && how != JobEnd::done);
   if (job.ready()) queue_.erase(job);

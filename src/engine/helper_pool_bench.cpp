@@ -3,11 +3,10 @@
 //
 //   helper_pool_bench [busy threads] [rounds] [milliseconds]
 //
-// Busy threads do pieces of work of some microseconds, one after the other, and time each. With
-// each hundredth they submit a job and time the call, and the job, for a helper that is stopped
-// while it holds the pool's lock keeps both. Two helpers have endless jobs with steps of 200 us.
-// One JSON line for each way and round, the ways by turns; "idle": the helpers have nothing else
-// to do.
+// Busy threads do pieces of work of some microseconds in sequence, and time each. With each
+// hundredth they submit a job, and time that call and the job: a helper that is preempted while it
+// holds the pool's lock delays both. Two helpers have endless jobs with steps of 200 us. One JSON
+// line for each way and round, the ways interleaved; "idle": the helpers have no other jobs.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -37,7 +36,7 @@ class Spin final : public HelperJob {
   }
 };
 
-/// Of jobs, from submitting to their end; recorded by helpers.
+/// Of jobs, from submission to their end; recorded by helpers.
 struct JobTimes {
   std::mutex mutex;
   base::Histogram ns;

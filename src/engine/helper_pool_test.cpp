@@ -114,8 +114,8 @@ TEST(HelperPoolConcurrency, JobsOfAClientAndOfAllAreLimited) {
   EXPECT_EQ(ends.of(JobEnd::cancelled), 1u);
 }
 
-// A principal may have as many jobs as are left, by however many connections: so one has half, the
-// next half of the rest, and there is always one more for who comes last.
+// A principal may have as many jobs as are left, over any number of connections: so one has half,
+// the next half of the rest, and there is always one more for the last.
 TEST(HelperPoolConcurrency, JobsOfOnePrincipalLeaveSomeToOthers) {
   PrincipalAccounts principals;
   HelperPool pool({.client_jobs_max = 3, .jobs_max = 16});

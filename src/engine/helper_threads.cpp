@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the threads of a pool do: whatever is next, one thing at a time, with the lock let go of
-// while code of a job or a callback runs.
+// The threads of a pool: each takes the next piece of work, and releases the lock while code of a
+// job or a callback runs.
 #include <pthread.h>
 #include <sched.h>
 #include <sys/resource.h>
@@ -16,13 +16,13 @@
 namespace espalier::offload {
 namespace {
 
-// Without effect where the system refuses: then helpers weigh as much as other threads.
+// No effect if the system refuses: helpers then have the weight of other threads.
 void take_weight(int nice, bool batch) {
   if (batch) {
     const sched_param none{};
     ::pthread_setschedparam(::pthread_self(), SCHED_BATCH, &none);
   }
-  // On Linux this is the calling thread, not its process.
+  // On Linux this sets the calling thread, not its process.
   if (nice != 0)
     ::setpriority(PRIO_PROCESS, 0, std::min(19, ::getpriority(PRIO_PROCESS, 0) + nice));
 }
@@ -52,7 +52,7 @@ void HelperPool::work(std::uint32_t number) {
   more_.notify_all();  // the other threads have finished too
 }
 
-// Jobs whose deadline has passed. One that runs is looked at after its step.
+// Ends jobs past their deadline. A running one is checked after its step.
 void HelperPool::end_overdue() {
   if (deadlines_.empty()) return;
   const std::uint64_t now = base::monotonic_ns();
@@ -93,7 +93,7 @@ void HelperPool::step(Lock& lock, Job& job) {
   --numbers_.running;
   const bool late = job.deadline_ns <= start + took;
   const bool again = said == JobStep::again || job.woken;
-  // When the pool ends, nothing wakes what waits.
+  // While the pool ends, nothing wakes a waiting job.
   const bool cancelled = job.cancelled.load(std::memory_order_relaxed) || (stopping_ && !again);
   if (said == JobStep::done) {
     queue_.charge(job, took, false);
@@ -151,7 +151,7 @@ void HelperPool::finish_client(Lock& lock, Client& client) {
   clients_.erase(static_cast<std::uint64_t>(client.id));
   lock.unlock();
   if (ended) ended();
-  ended = nullptr;  // what it holds is not freed under the lock
+  ended = nullptr;  // frees its captures outside the lock
   lock.lock();
   --closing_clients_;
 }

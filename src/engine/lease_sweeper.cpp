@@ -10,8 +10,8 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint64_t kSweepNs = 1'000'000;  // between sweeps that are asked for
-constexpr std::uint64_t kLeasedShare = 8;      // of the memory: so much of it leases alone may hold
+constexpr std::uint64_t kSweepNs = 1'000'000;  // between requested sweeps
+constexpr std::uint64_t kLeasedShare = 8;      // of the memory: what leases alone may hold
 
 }  // namespace
 
@@ -24,7 +24,7 @@ void LeaseSweeper::turn(std::uint64_t now_ns) {
   sweep(now_ns);
 }
 
-// A map that was dropped counts once every lease that is renewed has had the time to come after it.
+// A dropped map counts once every renewed lease has had time to advance past it.
 void LeaseSweeper::sweep(std::uint64_t now_ns) {
   swept_ns_ = now_ns;
   tree::StoreCore& store = services_.store;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ends leases of sessions that read the memory by themselves, so that memory comes back: of those
-// that were not renewed; when leases alone hold more than an eighth of the memory, of those that
-// hold the oldest epoch; and of those that keep erases from going on.
+// Ends leases of sessions that read the memory one-sided, so that memory can be reclaimed: expired
+// leases; those with the oldest epoch, when leases alone hold more than an eighth of the memory;
+// and those that block erases.
 //
 // Thread: one at a time.
 #pragma once
@@ -17,26 +17,25 @@ struct Services;
 
 class LeaseSweeper {
  public:
-  /// Fences the sessions of these numbers, and ends their leases.
+  /// Fences these sessions, and ends their leases.
   using Fence = std::function<void(const std::unordered_set<std::uint64_t>& sessions)>;
 
   /// `services` outlive it.
   LeaseSweeper(Services& services, Fence fence) : services_(services), fence_(std::move(fence)) {}
 
-  /// Sweeps if writes that are short of memory have asked for it: they do not wait for the next
-  /// round of the house.
+  /// Sweeps early if writes that are short of memory have asked for it. Call each turn.
   void turn(std::uint64_t now_ns);
   void sweep(std::uint64_t now_ns);
-  /// Whether there are leases that may have to end.
+  /// Whether there are any leases.
   [[nodiscard]] bool any() const;
 
  private:
   Services& services_;
   const Fence fence_;
   std::uint64_t dropped_stamp_ = 0;     // of the dropped map that has waited longest
-  std::uint64_t dropped_since_ns_ = 0;  // when it was seen first
+  std::uint64_t dropped_since_ns_ = 0;  // when it was first seen
   std::uint64_t swept_ns_ = 0;
-  std::uint64_t sweeps_seen_ = 0;  // of those that were asked for
+  std::uint64_t sweeps_seen_ = 0;  // of the requested ones
 };
 
 }  // namespace espalier::offload

@@ -62,16 +62,16 @@ bool LinkAuthenticator::enter(const std::string& source) {
   return false;
 }
 
-// Of the other places the one that holds most gives its oldest, unless it would have fewer then
-// than the new peer's. So each place has a fair part of the slots, and who is pushed out has had as
-// long to prove who it is as all the others needed to come.
+// Evicts the oldest peer of the other source with most peers, unless that source would then have
+// fewer than the new peer's. So each source has a fair share of the slots, and an evicted peer had
+// as long to authenticate as all the others took to arrive.
 bool LinkAuthenticator::push_one_out(const std::string& source) {
   const std::uint32_t own = sources_.pending(source);
   std::uint32_t most = 0;
   auto found = pending_.end();
   for (auto at = pending_.begin(); at != pending_.end(); ++at) {
     const PendingPeer& peer = *at->second;
-    if (!peer.of_source || peer.source == source) continue;  // authenticated, or no other
+    if (!peer.of_source || peer.source == source) continue;  // authenticated, or of the same source
     const std::uint32_t held = sources_.pending(peer.source);
     if (held < own || held < most) continue;
     if (held == most && peer.until_ns >= found->second->until_ns) continue;
@@ -121,7 +121,7 @@ std::uint64_t LinkAuthenticator::count_wrong(std::string_view peer) {
 bool LinkAuthenticator::turn() {
   if (pending_.empty()) return false;
   bool moved = false;
-  // As many as can come of the peers that one turn accepts, and of those that they push out.
+  // As many as the peers accepted in one turn can cause, and those that they evict.
   fabric::Completion batch[64];
   const std::size_t count = completions_.poll(batch);
   for (std::size_t i = 0; i < count; ++i) take(batch[i]);
@@ -162,7 +162,7 @@ void LinkAuthenticator::take(const fabric::Completion& completion) {
 
 void LinkAuthenticator::take_proof(PendingPeer& peer, std::span<const std::byte> message) {
   peer.took = true;
-  const auto proof = read_proof(message);  // the buffer is nobody else's
+  const auto proof = read_proof(message);  // the buffer is private
   if (!proof) return reject(peer, {}, proof.error());
   const auto admit = [&](const Secrets::Owner& owner, const crypto::SecretBytes& key) {
     return options_.admit(peer.hello, owner, key, peer.name);
@@ -184,12 +184,12 @@ void LinkAuthenticator::reject(PendingPeer& peer, std::string_view name, const E
   options_.rejected(name, peer.name, error);
 }
 
-// Those that are authenticated take no place from others where they come from.
+// Authenticated peers no longer count for their source.
 void LinkAuthenticator::leave_source(PendingPeer& peer) {
   if (std::exchange(peer.of_source, false)) sources_.left(peer.source);
 }
 
-// Its client closes the pair when it has heard.
+// The client closes the pair on receipt.
 void LinkAuthenticator::send(PendingPeer& peer) {
   peer.answer_ns = 0;
   static_cast<void>(

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authenticates clients over a fabric, before they have anything of the node's
+// Authenticates clients over a fabric, before they get any resource of the node
 // (wire/link_proof.hpp).
 //
-// A peer that is not authenticated yet is pending: it has a queue pair of no domain, so that it
-// reaches nothing, a challenge, room for one message, and five seconds. What comes of it is a
-// session, whose pairs are others.
+// An unauthenticated peer is pending: it has a queue pair of no domain, which reaches no memory, a
+// challenge, room for one message, and five seconds. A valid proof creates a session, with queue
+// pairs of its own.
 //
-// What never happens
-// - A peer that is not authenticated holds more than that, or for longer.
-// - More than kPendingMax peers are pending, or more of one place than peer_sources.hpp says;
-//   further ones are refused, or push out those of places that hold more.
-// - Places that hold many slots keep the peers of others out.
-// - A place that sent wrong proofs learns of the next one as soon as of the first.
-// - A challenge is good twice: its nonce is drawn, and its pair takes one proof.
+// Invariants
+// - No unauthenticated peer holds more than that, or for longer.
+// - At most kPendingMax peers are pending, and per source as many as peer_sources.hpp permits.
+//   Further ones are refused, or evict a peer of a source that holds more.
+// - No source with many slots keeps out the peers of others.
+// - Each wrong proof from a source doubles the delay of its rejection, up to a limit.
+// - No challenge is accepted twice: its nonce is drawn, and its pair accepts one proof.
 //
-// Thread: that of the endpoint.
+// Thread: the endpoint's.
 #pragma once
 
 #include <atomic>
@@ -43,24 +43,24 @@ struct LinkAuthenticatorOptions {
   std::uint64_t pair_timeout_ns = fabric::QueuePairOptions{}.timeout_ns;
   std::function<std::uint64_t()> now_ns;
   Draw draw;
-  /// Makes a session for an authenticated client, whose pairs are asked for by this key. `peer`:
-  /// what the transport calls it.
+  /// Creates a session for an authenticated client; hellos for its pairs are signed with this key.
+  /// `peer`: the transport's name of the client.
   std::function<Result<wire::LinkToken>(const wire::LinkHello&, const Secrets::Owner&,
                                         const crypto::SecretBytes& key, const std::string& peer)>
       admit;
-  /// Hears of each proof that was not accepted: the name that was said (empty: none that can be),
-  /// the peer, and why.
+  /// Called for each rejected proof: the claimed name (empty: no valid one), the peer, and the
+  /// reason.
   std::function<void(std::string_view name, const std::string& peer, const Error& why)> rejected;
 };
 
-/// Numbers about it. Thread: any.
+/// Counters. Thread: any.
 struct AuthenticationCounts {
   std::atomic<std::uint64_t> accepted{0};
-  std::atomic<std::uint64_t> wrong{0};      ///< proofs that were none, marks of hellos among them
+  std::atomic<std::uint64_t> wrong{0};      ///< wrong proofs, and wrong MACs of hellos
   std::atomic<std::uint64_t> timed_out{0};  ///< peers that sent no proof in time
-  std::atomic<std::uint64_t> failed{0};     ///< good proofs, for which no session could be made
-  std::atomic<std::uint64_t> limited{0};    ///< peers refused, or pushed out, for as many as may be
-                                            ///< were pending
+  std::atomic<std::uint64_t> failed{0};     ///< valid proofs for which no session was made
+  std::atomic<std::uint64_t> limited{0};    ///< peers refused, or evicted, at the limit on
+                                            ///< pending peers
   std::atomic<std::uint32_t> pending{0};    ///< peers, now
 };
 
@@ -76,13 +76,14 @@ class LinkAuthenticator {
   LinkAuthenticator(const LinkAuthenticator&) = delete;
   LinkAuthenticator& operator=(const LinkAuthenticator&) = delete;
 
-  /// Makes the peer pending, and challenges it. Errors: too_many_participants (as many are of its
-  /// place; or of all, and no place holds more than its own), those of Endpoint::accept().
+  /// Makes the peer pending, and sends it a challenge. Errors: too_many_participants (its source is
+  /// at its limit; or all slots are taken, and no other source holds as many), those of
+  /// Endpoint::accept().
   Result<void> challenge(const fabric::ConnectRequest& request, const wire::LinkHello& hello);
-  /// Counts a wrong proof that came without a challenge: the mark of a hello. Returns how long its
-  /// refusal is to wait.
+  /// Counts a wrong MAC of a hello, which came without a challenge. Returns the delay of its
+  /// refusal.
   [[nodiscard]] std::uint64_t count_wrong(std::string_view peer);
-  /// Takes proofs, answers them, and ends peers that are late. Returns whether anything happened.
+  /// Polls proofs, answers them, and closes late peers. Returns whether anything happened.
   bool turn();
   [[nodiscard]] std::size_t size() const { return pending_.size(); }
   [[nodiscard]] const AuthenticationCounts& counts() const { return counts_; }
@@ -90,16 +91,16 @@ class LinkAuthenticator {
  private:
   struct PendingPeer {
     std::unique_ptr<fabric::QueuePair> pair;
-    std::string name;       // what the transport calls it
-    std::string source;     // its place
+    std::string name;       // the transport's name of it
+    std::string source;     // its source (peer_sources.hpp)
     bool of_source = true;  // counted there
     wire::LinkHello hello{};
     wire::LinkChallenge challenge{};
     wire::LinkProven answer{};
-    std::uint64_t until_ns = 0;   // then it is closed
-    std::uint64_t answer_ns = 0;  // when a refusal leaves; 0: there is none that waits
-    std::uint64_t from = 0;       // what was told before is of the pair that had the number then
-    bool took = false;            // its proof
+    std::uint64_t until_ns = 0;   // then the pair is closed
+    std::uint64_t answer_ns = 0;  // when a delayed refusal is sent; 0: none
+    std::uint64_t from = 0;       // earlier completions belong to the number's previous pair
+    bool took = false;            // its proof was received
   };
 
   Result<void> begin(const fabric::ConnectRequest& request, PendingPeer& peer);
@@ -120,7 +121,7 @@ class LinkAuthenticator {
   std::unordered_map<std::uint32_t, std::unique_ptr<PendingPeer>>
       pending_;  // by their pairs' numbers
   PeerSources sources_;
-  std::uint64_t taken_ = 0;  // completions, ever
+  std::uint64_t taken_ = 0;  // completions polled, in total
   AuthenticationCounts counts_;
 };
 

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Long values are copied by helpers, a bounded step at a time: a worker that copied one of 16 MiB
-// would keep all its other clients waiting for some milliseconds. Meanwhile an answer's value stays
-// where its reader has found it, for the reader's epoch is pinned; a value that is to be written
-// goes into a buffer that nobody knows yet.
+// Helpers copy long values in bounded steps: a worker that copied 16 MiB would delay its other
+// clients by milliseconds. A value that is read stays in place meanwhile, protected by the reader's
+// pinned epoch; a value to be written goes to a buffer that is not yet reachable.
 //
-// Thread: steps by one helper at a time, all else by the scheduler's.
+// Thread: steps by one helper at a time, the rest by the scheduler's.
 #pragma once
 
 #include <cstddef>
@@ -26,31 +25,29 @@ class ResponseRing;
 
 namespace espalier::offload {
 
-/// What is longer is a long value.
+/// A longer value is a long value.
 inline constexpr std::size_t kLongValueBytes = std::size_t{256} << 10;
-/// What is copied or compared between two looks at the clock.
+/// Bytes copied or compared between two reads of the clock.
 inline constexpr std::size_t kCopiedBytes = std::size_t{64} << 10;
 
-/// A message whose last part is a long value. From copy() on it counts as a part of its ring's
-/// backlog.
+/// A message whose last part is a long value. From copy() on it counts as backlog of its ring.
 class LongAnswer {
  public:
-  /// `head` comes before the value, which stays as long as `pin` does, and `kept`: what it lies in.
+  /// `head` precedes the value, which `pin` and `kept`, its owner, keep in place.
   LongAnswer(Call& call, std::shared_ptr<const void> kept, base::EpochPin pin,
              std::string_view head, std::string_view value);
   LongAnswer(const LongAnswer&) = delete;
   LongAnswer& operator=(const LongAnswer&) = delete;
   ~LongAnswer();
 
-  /// Of the payload.
   [[nodiscard]] std::size_t payload_bytes() const { return payload_bytes_; }
-  /// Copies on a helper; then, or if that could not begin yet, the request's step is called again.
-  /// Requires: the payload fits.
+  /// Copies on a helper; when it has finished, or if it could not begin yet, the step is called
+  /// again. Requires: the payload fits.
   Next copy(Call& call);
   [[nodiscard]] bool is_whole() const { return value_.empty(); }
   /// Ends the request. Requires: it is whole.
   Next answer(Call& call);
-  /// Sends it as items before the last. Requires: it is whole.
+  /// Sends it as chunks before the last message. Requires: it is whole.
   void send_items(Call& call, const wire::ResponseHeader& fields);
 
   wire::ResponseHeader header{};  ///< of the answer
@@ -66,17 +63,17 @@ class LongAnswer {
   rings::ResponseRing& ring_;  // its client's, which outlives the request
   std::size_t payload_bytes_;
   bool promised_ = false;           // to the ring, and not sent yet
-  std::vector<std::byte> message_;  // as far as it was copied; begins with room for its header
-  std::string_view value_;          // the rest
+  std::vector<std::byte> message_;  // the part copied so far; begins with room for its header
+  std::string_view value_;          // not copied yet
 };
 
-/// Copies what is left to copy, or answers.
+/// Copies the rest, or answers.
 inline Next go_on(Call& call, LongAnswer& answer) {
   return answer.is_whole() ? answer.answer(call) : answer.copy(call);
 }
 
-/// Copies a value on a helper; then, or if that could not begin yet, the request's step is called
-/// again.
+/// Copies a value on a helper; when it has finished, or if it could not begin yet, the step is
+/// called again.
 Next copy_staged(Call& call, memory::StagedBytes& staged);
 
 }  // namespace espalier::offload

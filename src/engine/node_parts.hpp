@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What schedulers and nodes keep for kinds of objects.
+// State that schedulers and nodes store for kinds of objects.
 #pragma once
 
 #include "base/typed_slots.hpp"
@@ -10,15 +10,15 @@ using base::TypedSlots;
 
 struct Services;
 
-/// What a scheduler keeps for a kind. Thread: the scheduler's.
+/// A scheduler's state for a kind. Thread: the scheduler's.
 class SchedulerPart {
  public:
   virtual ~SchedulerPart() = default;
-  /// Now and then, between turns. Errors: std::bad_alloc.
+  /// Periodic maintenance, between turns. Errors: std::bad_alloc.
   virtual void maintain(Services&) {}
 };
 
-/// What a node keeps for a kind. Thread: any.
+/// A node's state for a kind. Thread: any.
 class NodePart {
  public:
   virtual ~NodePart() = default;

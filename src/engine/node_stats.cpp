@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of the whole node. They are gathered by the node itself, on the helper thread, for
-// that looks at every place for epochs.
+// The node's counters. The node gathers them, on a helper thread, since that scans all epochs.
 #include <optional>
 #include <string>
 #include <utility>
@@ -16,7 +15,7 @@ namespace {
 
 struct NodeStatsState {
   bool asked = false;
-  std::optional<std::string> numbers;  // none: nobody tells them
+  std::optional<std::string> numbers;  // none: no source is set
 };
 
 Next node_stats(Call& call, const session_calls::NodeStats&) {

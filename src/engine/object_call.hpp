@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers of calls that a kind of objects carries out in one step, by the functions that handles
-// of this process call too (channel/reached.hpp).
+// Handlers of calls that a kind carries out in one step, by the same functions that serve handles
+// of this process (channel/reached.hpp).
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace espalier::offload {
 
-/// Ends a call with what it has come to.
+/// Ends a call with a result.
 template <class Reply>
 Next answer_or_fail(Call& call, const Result<Reply>& reply) {
   return reply ? answer(call, *reply) : call.fail(reply.error());
@@ -22,7 +22,7 @@ Next answer_or_fail(Call& call, const std::expected<Reply, TableError>& reply) {
   return reply ? answer(call, *reply) : call.fail(reply.error().error, reply.error().words);
 }
 
-/// Of what is answered in one step. What is longer streams.
+/// Longest answer of one step. Longer ones are streamed.
 inline constexpr std::uint32_t kLongReplyMax = 256 << 10;
 
 template <class Request>
@@ -32,7 +32,7 @@ Next obtain_object(Call& call, const Request& asked) {
   return answer(call, Request::Reply::of(**object));
 }
 
-/// The bytes of a reply that may be long; 0: it is short.
+/// The largest size of a reply that may be long; 0: it is short.
 template <class Reply>
 [[nodiscard]] consteval std::uint32_t longest_reply() {
   constexpr wire::MessageMeasure kMeasure = wire::measure_of<Reply>();
@@ -45,19 +45,19 @@ template <class T, class Request>
 Next execute_on_object(Call& call, const Request& asked) {
   const auto object = call.catalog().find<T>(call.map_number());
   if (object == nullptr) return call.fail({Code::not_found, 0, call.map_number()});
-  // Before it is done, for then it must be answered.
+  // Checked before the call is executed, since afterwards it must be answered.
   constexpr std::uint32_t kLongest = longest_reply<typename Request::Reply>();
   if (kLongest != 0 && !call.response_fits(kLongest)) return call.writable();
   return answer_or_fail(call, execute(*object, asked));
 }
 
-/// A call that makes or opens an object.
+/// A call that creates or opens an object.
 template <class Request>
 [[nodiscard]] constexpr Offload serve_opening() {
   static_assert(Request::kCall.opens, "its reply tells an object's number");
   return serve<Request, obtain_object<Request>>();
 }
-/// A call on a T, which it names by its number.
+/// A call on a T, which it names by its id.
 template <class T, class Request>
 [[nodiscard]] constexpr Offload serve_on() {
   static_assert(Request::kCall.object == wire::Names::by_id);

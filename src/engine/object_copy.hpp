@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a kind supplies so that its objects come into a checkpoint: records of what an object has,
-// some at a time, while others write it (docs/design/checkpoints.md).
+// The interface by which a kind copies its objects into a checkpoint: records of an object's
+// contents, in pieces, while other threads write it (docs/design/checkpoints.md).
 //
-// The rule: of what no record changes any more, from the moment on at which the copy was begun, the
-// copy has exactly what the records before have come to. What is changed meanwhile may come, or
-// not, in any state that it had: the records of these changes are applied over it.
+// Rule: for everything that no record changes after the copy began, the copy has exactly the result
+// of the earlier records. Whatever changes meanwhile may be in the copy or not, in any state that
+// it had: the records of these changes are applied over the copy.
 //
 // Thread: one at a time, any.
 #pragma once
@@ -23,16 +23,16 @@
 
 namespace espalier::offload {
 
-/// Records in memory, one behind the other, each aligned to 8.
+/// Records in memory, contiguous, each aligned to 8.
 class CopyPiece {
  public:
   static constexpr std::size_t kUsualBytes = std::size_t{256} << 10;
 
-  /// Is full with so many.
+  /// Is full at so many bytes.
   explicit CopyPiece(std::size_t usual_bytes = kUsualBytes) : usual_bytes_(usual_bytes) {}
 
-  /// Room for a record of so many bytes, which says so itself (catalog::RedoHead) once it is
-  /// written; it is written before the next is added. Empty: there is no memory (starved()).
+  /// Space for a record of so many bytes, which must begin with its own size (catalog::RedoHead);
+  /// write it before the next add(). Empty: out of memory (starved()).
   [[nodiscard]] std::span<std::byte> add(std::size_t bytes) noexcept {
     const std::size_t whole = base::round_up(bytes, 8);
     try {
@@ -45,13 +45,13 @@ class CopyPiece {
     used_ += whole;
     return room;
   }
-  /// Whether it has as much as should be gathered before it is taken away.
+  /// Whether it should be emptied before more is added.
   [[nodiscard]] bool full() const { return starved_ || used_ >= usual_bytes_; }
   [[nodiscard]] std::size_t usual_bytes() const { return usual_bytes_; }
   [[nodiscard]] bool starved() const { return starved_; }
   [[nodiscard]] bool empty() const { return used_ == 0; }
 
-  /// Calls `with(record)` for each, until that is false. Returns whether it never was.
+  /// Calls `with(record)` for each, until it returns false. Returns whether it never did.
   template <class With>
   bool each(With with) const {
     for (std::size_t at = 0; at < used_;) {
@@ -71,18 +71,18 @@ class CopyPiece {
 
  private:
   std::size_t usual_bytes_;
-  std::vector<std::byte> bytes_;  // as aligned as what new gives
+  std::vector<std::byte> bytes_;  // as aligned as operator new returns
   std::size_t used_ = 0;
   bool starved_ = false;
 };
 
 enum class CopyStep : std::uint8_t {
-  more,  // the piece is full; others follow
-  wait,  // nothing yet: what the object has is not visible; ask again once the log has been flushed
-  done,  // with what the piece has now, that was all
+  more,  // the piece is full; more follow
+  wait,  // the object's contents are not visible yet; retry once the log has been flushed
+  done,  // with the piece's records, the copy is complete
 };
 
-/// An object, or what a kind has besides, on its way into records.
+/// Copies an object, or a kind's other state, into records.
 class ObjectCopy {
  public:
   ObjectCopy() = default;
@@ -90,12 +90,12 @@ class ObjectCopy {
   ObjectCopy& operator=(const ObjectCopy&) = delete;
   virtual ~ObjectCopy() = default;
 
-  /// Adds records until the piece is full. Must not wait. Of an object that was dropped nothing
-  /// more comes. Errors: those of the kind; std::bad_alloc.
+  /// Adds records until the piece is full. Must not wait. A dropped object yields nothing more.
+  /// Errors: those of the kind; std::bad_alloc.
   virtual Result<CopyStep> next(CopyPiece& piece) = 0;
 };
 
-/// Of objects of which there is nothing to say but that they were made.
+/// For objects without contents: only their creation is recorded.
 class EmptyCopy final : public ObjectCopy {
  public:
   Result<CopyStep> next(CopyPiece&) override { return CopyStep::done; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on objects of all kinds: listing them, their statistics, dropping and renaming them.
-// What takes time by their number or by the size of one runs on a helper.
+// Offloads on objects of all kinds: list, statistics, drop and rename. What takes time by the
+// number of objects, or by the size of one, runs on a helper.
 #include <optional>
 #include <string>
 #include <utility>
@@ -24,8 +24,9 @@ struct ChangeState {
   std::optional<Result<void>> done;
 };
 
-/// Changes the catalogue once, by a helper, which gives back the memory of what is dropped by it if
-/// nothing else holds that. `change(catalog)` is a Result; what it names of the request stays until the call ends.
+/// Changes the catalogue once, on a helper, which also frees the memory of a dropped object if
+/// nothing else holds it. `change(catalog)` returns a Result; the parts of the request that it
+/// refers to stay until the call ends.
 template <class Change>
 Next change_objects(Call& call, Change change) {
   ChangeState& state = call.state<ChangeState>();
@@ -82,7 +83,7 @@ Next list(Call& call, const object_calls::List& asked) {
   ListState& state = call.state<ListState>();
   if (!std::exchange(state.asked, true)) {
     const catalog::Catalog& catalog = call.services().catalog();
-    // Of others' objects not even the names are told.
+    // Lists no names outside the client's prefix.
     return call.helper([&catalog, &state, kind = static_cast<ObjectKind>(asked.kind),
                         prefix = std::string(call.principal().prefix)] {
       for (const catalog::EntryPointer& entry : catalog.list(kind)) {
@@ -95,7 +96,7 @@ Next list(Call& call, const object_calls::List& asked) {
 }
 
 struct SamplesState {
-  std::optional<catalog::Sampling> sampling;  // until all is taken
+  std::optional<catalog::Sampling> sampling;  // until all samples are taken
   bool asked = false;
   std::uint64_t count = 0;
   std::string items;
@@ -116,7 +117,7 @@ Next samples(Call& call, const object_calls::Samples& asked) {
   SamplesState& state = call.state<SamplesState>();
   if (!std::exchange(state.asked, true)) {
     const catalog::Catalog& catalog = call.services().catalog();
-    // Of others' objects not even the names are told.
+    // Samples no names outside the client's prefix.
     return call.helper_steps(
         [&catalog, &state,
          choice = catalog::choice_of(asked.wanted, asked.name, call.principal().prefix)](

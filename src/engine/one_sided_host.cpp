@@ -41,7 +41,7 @@ Result<fabric::RemoteRegion> OneSidedHost::offer() {
   const memory::Region& region = store_.region;
   auto descriptor = region.read_only();
   if (!descriptor) return std::unexpected(descriptor.error());
-  // The table keeps a copy of the descriptor, one that can only be read.
+  // The table keeps a read-only copy of the descriptor.
   auto offered = regions_.offer({region.base(), region.bytes(), descriptor->number(), 0},
                                 fabric::RemoteRights::read, domain_);
   if (!offered) return std::unexpected(offered.error());
@@ -50,7 +50,7 @@ Result<fabric::RemoteRegion> OneSidedHost::offer() {
 }
 
 Result<base::LeaseTable::Granted> OneSidedHost::grant(std::uint64_t now_ns) {
-  ESPALIER_ASSERT(region_);  // while a lease counts, its reader's key is good
+  ESPALIER_ASSERT(region_);  // while a lease counts, its reader's key is valid
   if (leases_.size() >= kLeasesMax) return fail(Code::out_of_memory, kLeasesMax);
   const auto granted = store_.leases.grant(session_, now_ns);
   leases_.push_back(granted.id);
@@ -62,7 +62,7 @@ Result<std::uint64_t> OneSidedHost::renew(base::LeaseId lease, std::uint64_t old
   if (std::ranges::find(leases_, lease) == leases_.end()) return fail(Code::not_found);
   ESPALIER_ASSERT(region_);
   if (oldest != wire::kLeaseGivenBack) return store_.leases.renew(lease, oldest, now_ns);
-  // Its reader says that it reads nothing by it, so there is nothing to be fenced.
+  // The client states that it reads nothing under this lease, so nothing needs fencing.
   const auto epoch = store_.leases.renew(lease, 0, now_ns);
   store_.leases.end(lease);
   std::erase(leases_, lease);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session asks of its node, whatever kinds this has: one group for each file.
+// The calls that every session can make to its node, whatever kinds it has: one group for each
+// file.
 #pragma once
 
 #include <span>
@@ -13,7 +14,7 @@ std::span<const Offload> object_offloads();
 std::span<const Offload> transaction_offloads();
 std::span<const Offload> node_offloads();
 
-/// Clients whose transactions have numbers, for checkpoints; their records are no kind's.
+/// The table of numbered clients, for checkpoints; its records belong to no kind.
 extern const KindRedo kNumberedClientsRedo;
 
 }  // namespace espalier::offload

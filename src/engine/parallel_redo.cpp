@@ -18,7 +18,7 @@
 #include "base/cpu.hpp"
 #include "catalog/redo_record.hpp"
 #include "engine/planted_engine_bugs.hpp"
-#include "memory/shared_clock.hpp"
+#include "store/clock_groups.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::offload {
@@ -196,10 +196,9 @@ ParallelRedo::~ParallelRedo() = default;
 Result<std::unique_ptr<ParallelRedo>> ParallelRedo::start(const Terms& terms) {
   ESPALIER_ASSERT(terms.threads >= 1 && terms.threads <= kThreadsMax);
   std::unique_ptr<ParallelRedo> redo(new ParallelRedo(terms));
-  // A clock that objects share goes on by the records of all of them, and one thread moves it.
-  const std::uint32_t threads = terms.services.store.clock != nullptr ? 1 : terms.threads;
+  redo->forget_queues();
   try {
-    for (std::uint32_t i = 0; i < threads; ++i) {
+    for (std::uint32_t i = 0; i < terms.threads; ++i) {
       redo->queues_.push_back(std::make_unique<Queue>(terms, i, redo->failed_));
     }
   } catch (const std::system_error& error) {
@@ -221,17 +220,40 @@ Result<void> ParallelRedo::apply(std::span<const std::byte> record) {
 Result<void> ParallelRedo::apply_alone(std::span<const std::byte> record) {
   if (auto before = finish(); !before) return before;
   const auto applied = alone_.apply(text_of_record(record));
+  forget_queues();
   return applied ? applied : refuse({next_, applied.error()});
 }
 
+// All queues are empty.
+void ParallelRedo::forget_queues() {
+  queue_by_object_.clear();
+  queue_by_clock_.clear();
+  clocks_are_shared_ = alone_.services().store.groups->any();
+}
+
+// A clock's records are of the queue of that object which had the first of them.
+std::size_t ParallelRedo::queue_of(std::uint32_t object) {
+  const std::size_t own = object % queues_.size();
+  if (!clocks_are_shared_) return own;
+  const auto known = queue_by_object_.find(object);
+  if (known != queue_by_object_.end()) return known->second;
+  const auto entry = alone_.services().catalog().find_any(object);
+  const memory::VersionClock* const clock =
+      entry != nullptr ? entry->object->transaction_clock() : nullptr;
+  const std::size_t queue =
+      clock != nullptr ? queue_by_clock_.try_emplace(clock, own).first->second : own;
+  queue_by_object_.emplace(object, queue);
+  return queue;
+}
+
 Result<void> ParallelRedo::add(std::uint32_t object, std::span<const std::byte> record) {
-  Queue& queue = *queues_[object % queues_.size()];
-  if (queue.is_long(record)) {
-    queue.apply_in_place(next_, record);
-    return {};
-  }
   try {
-    queue.add(next_, record);
+    Queue& queue = *queues_[queue_of(object)];
+    if (queue.is_long(record)) {
+      queue.apply_in_place(next_, record);
+    } else {
+      queue.add(next_, record);
+    }
     return {};
   } catch (const std::bad_alloc&) {
     static_cast<void>(finish());  // one before it may have been refused

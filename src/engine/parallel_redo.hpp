@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applies the records of a store by several threads: those of one object in their order by one of
-// them, those that make and drop objects while all others stand still (docs/design/durability.md).
+// Applies the records of a store by several threads: the records of one object in order by one
+// thread, records that create and drop objects while all others are idle
+// (docs/design/durability.md).
 //
 //   apply() --+-- queue of thread 0 --> its RedoTarget     object % threads says which
 //             +-- queue of thread 1 --> its RedoTarget
 //             '-- created, dropped: once all queues are empty, by the caller itself
 //
-// Where objects share a clock, one thread applies them all: each record moves that clock on.
+// Objects that share a clock belong to one thread: each of their records advances the clock.
 //
-// Records are copied into pieces, which go to a thread when they are full: so a thread is woken
-// once for some hundred records, and what waits has a bound: a record that is longer than four full
-// pieces is not copied, but applied by its thread where it lies, while the caller waits.
+// Records are copied into pieces, which are handed to a thread when full, so a thread is woken once
+// for some hundred records and the queue is bounded. A record longer than four full pieces is not
+// copied: its thread applies it in place while the caller waits.
 //
-// Thread: one makes it, calls it and destroys it; nobody else uses the store meanwhile.
+// Thread: one thread makes, calls and destroys it; no other thread uses the store meanwhile.
 #pragma once
 
 #include <atomic>
@@ -21,12 +22,17 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "engine/redo_target.hpp"
 #include "engine/registry.hpp"
 #include "engine/services.hpp"
 #include "espalier/error.hpp"
+
+namespace espalier::memory {
+class VersionClock;
+}
 
 namespace espalier::offload {
 
@@ -48,7 +54,6 @@ class ParallelRedo {
     Error error;
   };
 
-  /// Where objects share a clock, it starts one thread whatever the terms say.
   /// Errors: system (no thread is to be had); std::bad_alloc.
   static Result<std::unique_ptr<ParallelRedo>> start(const Terms& terms);
   ParallelRedo(const ParallelRedo&) = delete;
@@ -74,10 +79,17 @@ class ParallelRedo {
   explicit ParallelRedo(const Terms& terms);
   Result<void> apply_alone(std::span<const std::byte> record);
   Result<void> add(std::uint32_t object, std::span<const std::byte> record);
+  [[nodiscard]] std::size_t queue_of(std::uint32_t object);
+  void forget_queues();
   Result<void> refuse(const Refused& refused);
 
   RedoTarget alone_;
   std::vector<std::unique_ptr<Queue>> queues_;
+  // Which queue has the records of an object, and those of a clock; as long as no object is made
+  // or dropped.
+  std::unordered_map<std::uint32_t, std::size_t> queue_by_object_;
+  std::unordered_map<const memory::VersionClock*, std::size_t> queue_by_clock_;
+  bool clocks_are_shared_ = false;
   std::atomic<bool> failed_ = false;  // one of the queues has
   std::optional<Refused> refused_;
   std::uint64_t next_ = 0;  // the index of the next record

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads as texts and as bytes, and what reads them.
+// Conversion of payloads between text and bytes, and their reader.
 #pragma once
 
 #include <cstddef>
@@ -10,12 +10,12 @@
 
 namespace espalier::offload {
 
-/// A payload as bytes, which rows, schemas and pipelines are.
+/// A payload as bytes: rows, schemas and pipelines are.
 [[nodiscard]] inline std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text.data(), text.size()));
 }
 
-/// Bytes as a payload, which answers and requests carry.
+/// Bytes as a payload of an answer or a request.
 [[nodiscard]] inline std::string_view text_of(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }

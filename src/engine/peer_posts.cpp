@@ -79,7 +79,7 @@ PeerPosts::Queue& PeerPosts::queue_of(Link& link, const Request& request, const 
   return link.queues[post.message == nullptr ? 0 : request.hops() + 1];
 }
 
-// What a client's own connection asks for beyond its share is not taken in the first place, but for
+// Beyond its share, a client's own connection gets no request taken in the first place, except for
 // a few that were under way.
 bool PeerPosts::may_post(const Request& request, std::span<const Post> posts,
                          const PrincipalAccount& account) const {
@@ -111,7 +111,7 @@ void PeerPosts::take(Request& request, std::span<const Post> posts) {
   if (!may) done_.push_back(&request);
 }
 
-// In order: what finds no room keeps what came after it for the same peer.
+// In order: a post that finds no room blocks later ones of its queue.
 void PeerPosts::feed(channel::PeerLink& link, Queue& queue, std::uint8_t hops) {
   for (; queue.first != queue.waiting.size(); ++queue.first) {
     const auto& [post, owner, behind] = queue.waiting[queue.first];
@@ -139,8 +139,8 @@ void PeerPosts::feed(channel::PeerLink& link, Queue& queue, std::uint8_t hops) {
   }
 }
 
-// What goes on may post again, and so what this turn has for a peer leaves together.
-// Links are looked at in each turn; of a node without peers it has one turn, and no more.
+// Continued requests may post again, so a turn's posts to a peer share a doorbell. Links are polled
+// in each turn; a node without peers gets one turn, and no more.
 bool PeerPosts::turn() {
   bool moved = false;
   if (!links_.empty()) ask_for_turn();
@@ -184,10 +184,10 @@ void PeerPosts::ended(std::uint64_t owner, fabric::PostEnd how, fabric::Status s
   ESPALIER_ASSERT(state.pending != 0);
   if (planted(Bug::peer_failure_believed)) how = fabric::PostEnd::done;
   state.ends[owner & ((1u << kPostBits) - 1)] = {how, status};
-  if (--state.pending == 0) done_.push_back(&request);  // for which there is room
+  if (--state.pending == 0) done_.push_back(&request);  // reserved
 }
 
-// --- what steps call -----------------------------------------------------------------------------
+// --- for steps -----------------------------------------------------------------------------------
 
 void PeerBatch::add(std::size_t peer, std::uint64_t session, const fabric::WorkRequest& request) {
   ESPALIER_ASSERT(count_ < posts_.size() && peer < executor_.peers());

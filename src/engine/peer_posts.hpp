@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What steps post to other nodes (channel/peer_link.hpp, docs/design/peers.md): a step posts
-// several things to several peers and then waits until the last has ended; its next call finds what
-// became of each, in the order of its posts.
+// Posts from steps to other nodes (channel/peer_link.hpp, docs/design/peers.md). A step posts to
+// one or several peers and waits until the last post has completed; its next call gets the result
+// of each, in the order of its posts.
 //
 //   Next step(Call& call) {
 //     State& state = call.state<State>();
@@ -11,19 +11,19 @@
 //     return batch.completed();
 //   }
 //
-// The offload's executor is kPeerPosts. What a post reads and writes of this process lies in the
-// state of the request, which stays until all has ended, also if the client is gone by then.
+// The offload's executor is kPeerPosts. Local buffers of a post lie in the request's state, which
+// stays until all posts have completed, even if the client has gone.
 //
-// All that is posted to a peer in one turn leaves by one doorbell. Posts for which a link has no
-// room wait, in the order in which they came, and keep nothing else waiting: calls do not wait for
-// posts on memory, nor calls of requests that came over a node for those of clients.
+// All posts to a peer in one turn share one doorbell. Posts that find a link full wait in order, in
+// separate queues: calls do not wait for posts on memory, nor calls of requests that came over a
+// node for those of clients.
 //
-// A request that waits for peers counts for nothing among those that its scheduler has in flight;
-// of one principal so many may (Scheduler::kPeerWaitsMax). Beyond that no more of its requests are
-// taken, and posts of requests that a device relays for it end as not_sent. So do those of requests
-// that came over as many nodes as may be, if there is a call among them.
+// A request that waits for peers does not count as in flight at its scheduler, but one principal
+// may have only so many (Scheduler::kPeerWaitsMax). Beyond that no more of its requests are taken,
+// and posts of requests that a device relays for it end as not_sent. So do posts that include a
+// call, of requests at the hop limit.
 //
-// Thread: that of the scheduler.
+// Thread: the scheduler's.
 #pragma once
 
 #include <array>
@@ -46,19 +46,19 @@
 
 namespace espalier::offload {
 
-/// The peers of a node, and how a scheduler's links to them are made. Thread: any.
+/// The peers of a node, and the factories of a scheduler's links to them. Thread: any.
 struct NodePeers final : NodePart {
   struct Peer {
     std::string name;
-    /// `wake`: has the scheduler's thread look; called by any thread while the link lives.
+    /// `wake`: wakes the scheduler's thread; any thread calls it while the link lives.
     std::function<std::unique_ptr<channel::PeerLink>(std::function<void()> wake)> make_link;
   };
   explicit NodePeers(std::vector<Peer> all) : peers(std::move(all)), counts_(peers.size()) {}
   const std::vector<Peer> peers;
 
-  /// A scheduler has a link to a peer of this number.
+  /// Adds the counters of a scheduler's link to this peer.
   void add_counts(std::size_t peer, std::shared_ptr<const channel::PeerCounts> counts);
-  /// Each is right; they are not of one instant.
+  /// Each is exact; together they are no snapshot.
   [[nodiscard]] PeerTotals totals(std::size_t peer) const;
 
  private:
@@ -68,14 +68,14 @@ struct NodePeers final : NodePart {
 
 extern const ExecutorKind kPeerPosts;
 
-/// What became of one post.
+/// The outcome of one post.
 struct PeerEnd {
   fabric::PostEnd how = fabric::PostEnd::not_sent;
   fabric::Status status = fabric::Status::flushed;
   friend bool operator==(const PeerEnd&, const PeerEnd&) = default;
 };
 
-/// What a request waits for, as the executor keeps it in the request.
+/// The posts of a request, as the executor stores them in the request.
 struct PostsOfRequest {
   static constexpr std::size_t kMost = 24;
   std::uint32_t posted = 0;
@@ -96,20 +96,20 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
   void drop(const Connection&) override {}
 
   [[nodiscard]] std::size_t peers() const { return links_.size(); }
-  /// The number of a peer; none: it has no such.
+  /// The index of a peer; none: unknown.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
   [[nodiscard]] const channel::PeerLink& link(std::size_t peer) const { return *links_[peer].link; }
 
-  /// One post before it is a link's.
+  /// One post before its link accepts it.
   struct Post {
     std::size_t peer = 0;
     std::uint64_t session = 0;
     fabric::WorkRequest request{};
-    const wire::CallMessage* message = nullptr;  // null: it is no call
+    const wire::CallMessage* message = nullptr;  // null: not a call
     channel::PeerAnswer* answer = nullptr;
   };
-  /// Takes what a step has posted, all of it or none: what may not be posted ends as not_sent, and
-  /// where the heap has nothing, it throws. Requires: 1 to PostsOfRequest::kMost.
+  /// Accepts the posts of a step, all or none: those that are not permitted end as not_sent, and
+  /// without memory it throws. Requires: 1 to PostsOfRequest::kMost.
   void take(Request& request, std::span<const Post> posts);
 
  private:
@@ -118,13 +118,13 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
     std::uint64_t owner;
     bool behind;  // it belongs with the one before it
   };
-  /// What a link has no room for, in order.
+  /// Posts that a link has no room for, in order.
   struct Queue {
     std::vector<Waiting> waiting;
-    std::size_t first = 0;  // of them, that waits
+    std::size_t first = 0;  // the first that waits
   };
-  /// A peer's link, and what waits for it: posts on memory, and calls by the hops that they will
-  /// have behind them.
+  /// A peer's link, and what waits for it: posts on memory, and calls by their number of hops at
+  /// the peer.
   struct Link {
     std::unique_ptr<channel::PeerLink> link;
     std::array<Queue, wire::kHopsMax + 1> queues;
@@ -137,26 +137,25 @@ class PeerPosts final : public Executor, private channel::PeerEnds {
   static void feed(channel::PeerLink& link, Queue& queue, std::uint8_t hops);
 
   Scheduler& scheduler_;
-  NodePeers* const node_;       // null: it has none
-  std::vector<Link> links_;     // by number
-  std::vector<Request*> done_;  // of which the last post has ended
+  NodePeers* const node_;       // null: no peers
+  std::vector<Link> links_;     // by index
+  std::vector<Request*> done_;  // whose last post has completed
   std::vector<Request*> going_on_;
-  std::vector<PrincipalRef> accounts_;  // of requests that wait, by their index
+  std::vector<PrincipalRef> accounts_;  // of waiting requests, by request index
 };
 
-/// What one step posts.
+/// The posts of one step.
 class PeerBatch {
  public:
   explicit PeerBatch(Call& call) : call_(call), executor_(PeerPosts::of(call)) {}
   PeerBatch(const PeerBatch&) = delete;
   PeerBatch& operator=(const PeerBatch&) = delete;
 
-  // Of each: the peer's number, and the session by which the key, or the number of an object, was
-  // told; of another session nothing leaves. Bounds of a client's are the step's to check: a post
+  // Each takes the peer's index, and the session in which the key, or the object's id, is valid; in
+  // another session nothing is sent. The step must check bounds of a client's arguments: a post
   // that the peer refuses ends the link for all. WRITEs and atomics on one peer take effect in
-  // order; a READ may bring what was posted behind it, for it may be asked for twice; and a call
-  // may overtake what was posted on memory, or be overtaken. Requires: at most
-  // PostsOfRequest::kMost.
+  // order. A READ may return data that was posted after it, since it may be retransmitted; and
+  // calls and posts on memory may overtake each other. Requires: at most PostsOfRequest::kMost.
 
   void read(std::size_t peer, std::uint64_t session, std::span<std::byte> into,
             fabric::RegionKey key, std::uint64_t remote) {
@@ -166,7 +165,7 @@ class PeerBatch {
              fabric::RegionKey key, std::uint64_t remote) {
     add(peer, session, fabric::WorkRequest::write(0, from, key, remote));
   }
-  /// The old value goes to `old_value`, if that is not null: 8 bytes.
+  /// The old value, 8 bytes, goes to `old_value` if that is not null.
   void fetch_add(std::size_t peer, std::uint64_t session, fabric::RegionKey key,
                  std::uint64_t remote, std::uint64_t add_value, std::byte* old_value) {
     add(peer, session, fabric::WorkRequest::fetch_add(0, key, remote, add_value, old_value));
@@ -176,11 +175,12 @@ class PeerBatch {
                     std::byte* old_value) {
     add(peer, session, fabric::WorkRequest::compare_swap(0, key, remote, compare, swap, old_value));
   }
-  /// `message`, with what it points to, and `answer` stay until the call has ended.
+  /// `message`, the data that it points to, and `answer` must live until the call has completed.
   void call(std::size_t peer, std::uint64_t session, const wire::CallMessage& message,
             channel::PeerAnswer& answer);
 
-  /// Posts all of it. The step is called again when the last has ended. Requires: there is some.
+  /// Posts the batch. The step is called again when the last post has completed. Requires: it is
+  /// not empty.
   Next completed();
 
  private:
@@ -192,8 +192,8 @@ class PeerBatch {
   std::size_t count_ = 0;
 };
 
-/// What became of the step's posts, in their order, until the step returns or posts again. Empty:
-/// it was not called for that.
+/// The outcomes of the step's posts, in order; valid until the step returns or posts again. Empty:
+/// no post has completed before this call of the step.
 [[nodiscard]] std::span<const PeerEnd> peer_ends(const Call& call);
 
 }  // namespace espalier::offload

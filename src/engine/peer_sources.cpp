@@ -10,7 +10,7 @@
 namespace espalier::offload {
 namespace {
 
-// Without the port behind the last colon and without brackets, if it has the form of either.
+// Strips the port behind the last colon, and brackets, if present.
 std::string_view host_of(std::string_view peer) {
   if (peer.starts_with('[')) {
     const std::size_t end = peer.find(']');
@@ -52,7 +52,7 @@ PeerSources::Source& PeerSources::at(const std::string& source, std::uint64_t no
   return found;
 }
 
-// Those with pending peers are few; of the others the one goes that was counted longest ago.
+// Sources with pending peers are few; of the others, removes the one that was counted longest ago.
 void PeerSources::make_room() {
   auto oldest = sources_.end();
   for (auto at = sources_.begin(); at != sources_.end(); ++at) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where unauthenticated peers come from, and how each place has behaved: how many of its peers are
-// pending, and how many of its proofs were wrong lately. One place cannot hold what is there for
-// all, and guesses slower with each try.
+// Rate limits of unauthenticated peers by source: how many peers of each source are pending, and
+// how many of its proofs were recently wrong. No source can occupy all slots, and each guess is
+// slower than the last.
 //
-// A place is an IPv4 address, the first 64 bits of an IPv6 address, of which one host has as many
-// as it likes, or whatever else a transport calls a peer.
+// A source is an IPv4 address, a /64 of IPv6, since one host may have all of it, or any other name
+// that a transport has for a peer.
 //
 // Thread: one.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace espalier::offload {
 
-/// The place of a peer, from what a transport calls it, such as "192.0.2.1:4791" or "[::1]:4791".
+/// The source of a peer, from the transport's name of it, such as "192.0.2.1:4791" or "[::1]:4791".
 [[nodiscard]] std::string source_of(std::string_view peer);
 
 class PeerSources {
@@ -30,24 +30,24 @@ class PeerSources {
   static constexpr std::uint64_t kHalfLifeNs = 60'000'000'000;  ///< of what wrong proofs count
   static constexpr std::size_t kSourcesMax = 4096;
 
-  /// One more peer of this place, if it may be pending. Returns whether it may; if so left()
-  /// follows.
+  /// Counts one more pending peer, if the source is below its limit. Returns whether it is; if so,
+  /// left() must follow.
   [[nodiscard]] bool enter(const std::string& source, std::uint64_t now_ns);
   void left(const std::string& source);
-  /// How many of this place are pending.
+  /// How many of this source are pending.
   [[nodiscard]] std::uint32_t pending(const std::string& source) const {
     const auto found = sources_.find(source);
     return found == sources_.end() ? 0 : found->second.pending;
   }
-  /// A proof was wrong. Returns how long its rejection is to wait.
+  /// Counts a wrong proof. Returns the delay of its rejection.
   [[nodiscard]] std::uint64_t wrong(const std::string& source, std::uint64_t now_ns);
   [[nodiscard]] std::size_t size() const { return sources_.size(); }
 
  private:
   struct Source {
     std::uint32_t pending = 0;
-    std::uint32_t wrong = 0;       // lately
-    std::uint64_t counted_ns = 0;  // when that was halved last, or began
+    std::uint32_t wrong = 0;       // decayed
+    std::uint64_t counted_ns = 0;  // when that was last halved, or began
   };
   Source& at(const std::string& source, std::uint64_t now_ns);
   void make_room();

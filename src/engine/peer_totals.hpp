@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers about a node's links to a peer (peer_posts.hpp).
+// Counters of a node's links to a peer (peer_posts.hpp).
 #pragma once
 
 #include <cstdint>

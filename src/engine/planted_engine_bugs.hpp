@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Switches that break one rule at a time (base/planted.hpp): of what sessions are given, of what
-// steps post to peers, of the places of what comes from these, of copies of objects, of recovery,
-// of answers that wait.
+// Switches that break one rule at a time (base/planted.hpp), for tests: leases, posts to peers,
+// places of requests with hops, copies of objects, recovery, and answers that wait for durability.
 #pragma once
 
 #include <cstdint>
@@ -12,35 +11,34 @@ namespace espalier::offload {
 
 enum class Bug : std::uint8_t {
   none,
-  lease_without_end,  // rule 4: one that is not renewed holds memory back for ever
-  lease_not_fenced,   // rule 4: a lease ends while its reader's key is good
+  lease_without_end,  // rule 4: an expired lease holds memory forever
+  lease_not_fenced,   // rule 4: a lease ends while its reader's key is valid
 
   // Of posts to peers (peer_posts.hpp).
-  peer_post_overtakes,    // what finds no room keeps nothing behind it waiting
-  peer_failure_believed,  // a post has taken effect, whatever the link says
+  peer_post_overtakes,    // a post that finds no room does not block later ones
+  peer_failure_believed,  // a post counts as done, whatever the link reports
 
   // Of requests that come over other nodes (scheduler.hpp).
-  hops_wait_for_clients,  // they are not taken while clients have all their places
-  hops_share_places,      // of one hop and of two they have the same places
-  hop_place_kept,         // a place is not given back when its request has ended
+  hops_wait_for_clients,  // not taken while clients have all their places
+  hops_share_places,      // one hop and two hops share places
+  hop_place_kept,         // a place is not released when its request has ended
 
   // Of reads by datagrams (kinds/map/offload/datagram_reads.cpp).
-  datagram_to_unproved,  // a read is answered wherever it came from
+  datagram_to_unproved,  // a read is answered whatever its source address
 
   // Of answers that wait for records (scheduler_durable.cpp).
-  answer_before_release,       // they are given when they come
-  waiting_answers_last_first,  // the newest of a connection is given first
-  sleeps_without_listening,    // a worker sleeps, and is not woken when more is durable
+  answer_before_release,       // they are sent immediately
+  waiting_answers_last_first,  // the newest of a connection is sent first
+  sleeps_without_listening,    // a worker sleeps without registering for durability
 
   // Of copies of objects (object_copy.hpp).
-  copy_waits_for_nothing,       // of records before it that are not visible yet
-  copy_without_slots,           // of an encrypted table that were given and have no rows
-  copy_without_reserved,        // versions that its object has reserved may come again
-  copy_of_dropped_object_open,  // it does not say that what it has by half was dropped
+  copy_waits_for_nothing,       // earlier records that are not visible yet are missed
+  copy_without_slots,           // an encrypted table's slots without rows are lost
+  copy_without_reserved,        // versions that its object has reserved may be reused
+  copy_of_dropped_object_open,  // a partial copy does not record that the object was dropped
 
   // Of records that several threads apply (parallel_redo.hpp).
-  redo_barrier_passed,     // what makes and drops objects waits for no other record
-  recovered_not_recorded,  // versions that are taken meanwhile may come again
+  redo_barrier_passed,  // records that create and drop objects wait for no other
 };
 
 using base::planted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who asks for something: the client of a connection, or the one on whose behalf a device relays
-// (wire/principal.hpp).
+// The principal of a request: the client of a connection, or the client on whose behalf a device
+// relays (wire/principal.hpp).
 //
 // Thread: any; no state.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace espalier::offload {
 
-/// A principal as it stands somewhere else.
+/// A view of a principal that is stored elsewhere.
 struct PrincipalView {
   Right role = Right::none;
   std::string_view name;
@@ -28,9 +28,10 @@ struct PrincipalView {
   return {access.role(), access.who(), access.prefix()};
 }
 
-/// As it travels. A name that is longer than may be is cut.
+/// Encodes it. A name over the limit is truncated.
 [[nodiscard]] std::string bytes_of(const PrincipalView& principal);
-/// The one at the end of these bytes; nothing: there is none. A name is of printable characters.
+/// Decodes the principal at the end of these bytes; nothing: there is none. A name has printable
+/// characters only.
 [[nodiscard]] std::optional<PrincipalView> read_principal(std::string_view bytes);
 
 }  // namespace espalier::offload

@@ -50,7 +50,7 @@ PrincipalRef PrincipalAccounts::of(std::string_view name) {
   return account;
 }
 
-// One that is only kept here, nobody gets hold of meanwhile: that takes the lock.
+// An account referenced only here stays so meanwhile: taking a reference needs the lock.
 void PrincipalAccounts::forget_unused() {
   std::erase_if(accounts_, [](const auto& entry) { return entry.second.use_count() == 1; });
   forget_at_ = std::clamp(2 * accounts_.size(), kKept, kMost);

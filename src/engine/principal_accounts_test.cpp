@@ -37,7 +37,7 @@ TEST(PrincipalAccounts, OnesThatNobodyKeepsAreForgottenInTime) {
   PrincipalAccounts accounts;
   const PrincipalRef kept = accounts.of("address kept");
   const std::uint64_t number = accounts.of("address again")->number;
-  EXPECT_EQ(accounts.of("address again")->number, number);  // it is not forgotten at once
+  EXPECT_EQ(accounts.of("address again")->number, number);  // it is not removed immediately
   for (std::size_t i = 0; i < 10 * PrincipalAccounts::kKept; ++i) {
     ASSERT_NE(accounts.of("address " + std::to_string(i)), nullptr);
     ASSERT_LE(accounts.size(), PrincipalAccounts::kKept);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an account is named by those that only keep it (principal_accounts.hpp).
+// A reference to an account, for code that only holds it (principal_accounts.hpp).
 #pragma once
 
 #include <memory>
@@ -8,7 +8,7 @@ namespace espalier::offload {
 
 struct PrincipalAccount;
 
-/// Never null where a connection is served.
+/// Not null for a connection that is served.
 using PrincipalRef = std::shared_ptr<PrincipalAccount>;
 
 }  // namespace espalier::offload

@@ -45,7 +45,7 @@ Result<wire::LinkProof> read_proof(std::span<const std::byte> message) {
   return proof;
 }
 
-// A name that fills its place, or ends with zeros alone.
+// The name fills its field, or is padded with zeros.
 std::string_view name_of(const wire::LinkProof& proof) {
   const std::string_view all(proof.name.data(), proof.name.size());
   const std::string_view name = all.substr(0, all.find('\0'));

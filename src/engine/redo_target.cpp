@@ -8,7 +8,6 @@
 #include "catalog/client_record.hpp"
 #include "catalog/redo_effect.hpp"
 #include "catalog/redo_sink.hpp"
-#include "engine/planted_engine_bugs.hpp"
 #include "engine/transaction_redo.hpp"
 #include "memory/version_clock.hpp"
 #include "store/numbered_clients.hpp"
@@ -152,7 +151,7 @@ namespace {
 struct RecoveredClock {
   const catalog::EntryPointer entry;
   memory::VersionClock& clock;
-  const catalog::ReservedVersions::Record& record;
+  const VersionsRecord& record;
 };
 
 // Of each of the objects that share a clock: what is recorded of one goes when that is dropped.
@@ -171,7 +170,6 @@ std::vector<RecoveredClock> clocks_above_records(Services& services, std::span<c
 }  // namespace
 
 Result<void> record_recovered(Services& services, std::span<const Kind> own) {
-  if (planted(Bug::recovered_not_recorded)) return {};
   const std::vector<RecoveredClock> above = clocks_above_records(services, own);
   for (const RecoveredClock& one : above) {
     catalog::RedoSink* const sink = one.entry->object->redo();

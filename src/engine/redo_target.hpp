@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's store on its way out of a log: what records are applied to, by the functions that each
-// kind has for its own (KindRedo, docs/design/durability.md).
+// A store during recovery: applies log records by the functions of their kinds (KindRedo,
+// docs/design/durability.md).
 //
-// Thread: one at a time; of the store nobody uses an object that it applies records to meanwhile,
-// and nobody any while objects are made and dropped (parallel_redo.hpp).
+// Thread: one at a time. Meanwhile no other thread uses the object of the record, nor any object
+// while objects are created and dropped (parallel_redo.hpp).
 #pragma once
 
 #include <cstdint>
@@ -62,14 +62,14 @@ class RedoTarget {
 /// kinds beside those of the registry.
 [[nodiscard]] const KindRedo* redo_of(ObjectKind objects, std::span<const Kind> own);
 
-/// Has versions that were taken while records were applied stand in records, too: none of them may
-/// come again, and another recovery, by other threads say, may take fewer. `own`: as below. Errors:
-/// busy (the sink has no room), others of the sink. Requires: all is applied, objects have their
-/// sink, and whoever is to use them waits until what was handed over is durable.
+/// Records the versions that recovery itself took: none may be reused, and another recovery, for
+/// example by other threads, may take fewer. `own`: as below. Errors: busy (the sink has no room),
+/// others of the sink. Requires: all records are applied, objects have their sink, and no client is
+/// served before the new records are durable.
 Result<void> record_recovered(Services& services, std::span<const Kind> own);
 
-/// Tells what a record of a store says was done (catalog/redo_effect.hpp), of any bytes.
-/// Errors: as RedoTarget::apply(), but no memory runs out; some effects may have been told before.
+/// Reports the effects of a record of a store (catalog/redo_effect.hpp), which may be any bytes.
+/// Errors: as RedoTarget::apply() without out_of_memory; some effects may be reported before.
 Result<void> describe_record(std::string_view record, std::span<const Kind> own,
                              const TakeEffect& take);
 

@@ -22,10 +22,10 @@ void add(OffloadTable& by_id, std::span<const Offload> more) {
   for (const Offload& offload : more) {
     const Offload*& place = by_id[static_cast<std::uint8_t>(offload.id)];
     ESPALIER_ASSERT(place == nullptr && offload.step != nullptr);
-    // Who needs no right is not asked which objects its role is for.
+    // A call that needs no right is not checked against the prefix of the role.
     const bool names_object = offload.limits.map || offload.object != Names::nothing;
     ESPALIER_ASSERT(!names_object || offload.right != Right::none);
-    // By which the map is found before the first step.
+    // It finds the map before the first step.
     ESPALIER_ASSERT(!offload.limits.map || offload.executor != nullptr);
     place = &offload;
   }

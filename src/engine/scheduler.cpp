@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking requests, calling their offloads, answering. What they wait for meanwhile,
-// scheduler_waits.cpp has.
+// Takes requests, calls their offloads, and answers. scheduler_waits.cpp has their waits.
 #include "engine/scheduler.hpp"
 
 #include <algorithm>
@@ -22,11 +21,11 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::uint32_t kBurst = 16;  // requests that a ring gives at its turn
+constexpr std::uint32_t kBurst = 16;  // requests that a ring gives in its turn
 constexpr std::uint32_t kTurnsToMaintain = 256;
-constexpr std::size_t kLooksWhenFull = 16;  // at rings, for requests of other nodes
+constexpr std::size_t kLooksWhenFull = 16;  // rings checked, for requests of other nodes
 
-// Whether a call may have what stands beside the number of its response ring.
+// Whether a call may have the flags beside the number of its response ring.
 bool knows_flags(std::uint8_t ring, const Limits& limits) {
   const unsigned known = wire::kRingBits | wire::kHopBits | wire::kOnBehalf |
                          (limits.at_snapshot ? wire::kAtSnapshot : 0u);
@@ -36,7 +35,7 @@ bool knows_flags(std::uint8_t ring, const Limits& limits) {
 
 }  // namespace
 
-// One of each kind that any offload is carried out by.
+// One executor of each kind that any offload uses.
 std::vector<Scheduler::OfKind> Scheduler::make_executors(Scheduler& scheduler, Services& services,
                                                          const SchedulerOptions& options) {
   std::vector<OfKind> made;
@@ -73,8 +72,8 @@ bool Scheduler::turn() {
     take_resumed();
     moved = true;
   }
-  // With rings that keep it busy it listens for others less often: the row of doorbells costs some
-  // lines that its clients write.
+  // With busy rings, polls the doorbells less often: a scan costs some cache lines that clients
+  // write.
   if (!took_ || turns_ % ClientTable::kTurnsToListen == 0) clients_.listen(turns_);
   took_ = take_requests();
   moved = took_ || moved;
@@ -96,14 +95,14 @@ bool Scheduler::turn() {
       try {
         for (const OfKind& each : executors_) each.executor->maintain();
         parts_.for_each([this](SchedulerPart& part) { part.maintain(services_); });
-      } catch (const std::bad_alloc&) {  // the next time, then
+      } catch (const std::bad_alloc&) {  // retried the next time
       }
     }
   }
   return moved;
 }
 
-// Each that asks has one. It may ask for its next meanwhile.
+// One turn for each that asks. It may ask for its next meanwhile.
 bool Scheduler::take_executor_turns() {
   bool moved = false;
   std::uint32_t bit = 1;
@@ -119,7 +118,7 @@ bool Scheduler::take_executor_turns() {
 
 bool Scheduler::has_news() {
   clients_.listen(turns_);
-  publish_in_flight();  // for whoever sleeps next may sleep for long
+  publish_in_flight();  // published now, since the thread may sleep for long
   return has_resumed_.load(std::memory_order_acquire) ||
          (something_waits() && !may_sleep_until_durable()) ||
          std::ranges::any_of(executors_,
@@ -172,7 +171,7 @@ bool Scheduler::take_requests() {
       ++connection.quiet_turns;
     }
   }
-  first_ += turn;  // the one that was not reached is first the next time
+  first_ += turn;  // the next turn begins with the first ring that was not reached
   if (first_ >= rings) first_ -= rings;
   return took;
 }
@@ -212,7 +211,7 @@ bool Scheduler::take_from(Connection& connection, std::uint32_t share) {
   return took;
 }
 
-// Begins with a request whose message has come, as one with so many hops.
+// Begins a request whose message has arrived, as one with so many hops.
 inline void Scheduler::take(Request& request, Connection& connection, std::uint8_t hops) {
   request.header = base::load_plain<wire::RequestHeader>(request.message.data());
   request.connection = &connection;
@@ -224,7 +223,7 @@ inline void Scheduler::take(Request& request, Connection& connection, std::uint8
   request.timed_since_ns = 0;
   ++connection.in_flight;
   count_in(request);
-  // Without this nobody could tell where the answer goes; and what room was there for it must be.
+  // The ring of the answer must exist, and the hops must be those for which there was room.
   if (request.ring() >= connection.layout().response_rings ||
       (request.header.ring & wire::kHopBits) >> wire::kHopShift != hops) {
     clients_.break_off(connection);
@@ -250,7 +249,7 @@ bool Scheduler::has_room_for_hops(const Connection& connection, std::uint8_t hop
   return connection.taken[known] + answered < wire::kHopRequestsMax;
 }
 
-// So many more requests of clients may come of its ring now.
+// How many more requests of the client may come from its ring now.
 std::uint32_t Scheduler::room_for_clients(const Connection& connection, std::uint32_t share) const {
   const std::uint32_t in_flight = busy();
   const std::uint32_t own = connection.counted[0];
@@ -258,13 +257,13 @@ std::uint32_t Scheduler::room_for_clients(const Connection& connection, std::uin
   const std::uint32_t room = std::min(share - own, kInFlight - in_flight);
   if (connection.waiting == nullptr) [[likely]]
     return room;
-  // Each of those in flight may have an answer that waits.
+  // The answer of each request in flight may have to wait.
   const std::uint32_t has = connection.waiting->of_hops(0) + own;
   const std::uint32_t most = services_.waiting_answers_max.load(std::memory_order_relaxed);
   return std::min(room, most - std::min(most, has));
 }
 
-// A no-op waits for nobody: it asks whether the node is there.
+// A no-op does not wait: it only asks whether the node is alive.
 void Scheduler::begin_in_place(Request& request) {
   const std::uint8_t hops = request.hops();
   const bool noop = request.header.offload == static_cast<std::uint8_t>(wire::OffloadId::noop);
@@ -277,24 +276,24 @@ void Scheduler::begin_in_place(Request& request) {
     return begin(request);
   }
   connection.without_place[hops].push(&request);
-  clients_.watch(connection);  // of the others nobody looks whether there is a place
+  clients_.watch(connection);  // only watched connections are checked for a free place
   ++connection.without_place_count;
   ++without_place_;
 }
 
-// There are more places than are busy at a time, if some wait for their clients.
+// There are more places than busy ones, if some wait for their clients.
 Request* Scheduler::free_place() noexcept {
   if (free_.empty()) [[unlikely]] {
     try {
       add_place();
-    } catch (const std::bad_alloc&) {  // its ring keeps the request until there is a place
+    } catch (const std::bad_alloc&) {  // the request stays in its ring until there is a place
       return nullptr;
     }
   }
   return free_.back();
 }
 
-// With it, room in all lists in which its request may stand.
+// With it, room in all lists in which its request may be.
 void Scheduler::add_place() {
   const std::size_t places = places_.size() + 1;
   const auto make_room = [places](auto&... lists) {
@@ -338,14 +337,14 @@ void Scheduler::go_on_with(Request& request, const void* from_executor,
   });
 }
 
-// An offload throws before it has handed its request on, so the request is in no list.
+// An offload throws before it has handed its request over, so the request is in no list.
 void Scheduler::answer_no_memory(Request& request) noexcept {
   if (request.connection == nullptr) return;
-  request.state.clear(spare_states_);  // a long answer that was begun leaves its ring to this
+  request.state.clear(spare_states_);  // frees the ring from a long answer that was begun
   fail(request, {Code::out_of_memory, 0, 0});
 }
 
-// Answers a request that its offload cannot take.
+// Fails a request that its offload cannot accept.
 inline bool Scheduler::check(Request& request) {
   const Offload* const offload = offloads_[request.header.offload];
   request.offload = offload;
@@ -385,14 +384,14 @@ inline bool Scheduler::check(Request& request) {
   return kind == nullptr || executor(*kind).admit(request);
 }
 
-// Distances from 1 to 127 that look like chance: requests often come in a rhythm, and at fixed
-// distances always the same of them might be timed.
+// Pseudo-random distances from 1 to 127: requests often have a rhythm, and a fixed distance might
+// always sample the same ones.
 void Scheduler::begin_timing(Request& request) {
   until_timed_ = 1 + (++timed_ * 2'654'435'769u >> 16) % 127;
   request.timed_since_ns = base::monotonic_ns();
 }
 
-// Which is about one of 64.
+// Samples about one in 64.
 void Scheduler::end_timing(Request& request) {
   const std::uint64_t now = base::monotonic_ns();
   counts_.durations[SchedulerCounts::place_of(request.header.offload)].record(
@@ -402,7 +401,7 @@ void Scheduler::end_timing(Request& request) {
 
 // --- answers -------------------------------------------------------------------------------------
 
-// In line where answers end: nearly each request ends there.
+// Inlined: nearly each request ends here.
 [[gnu::always_inline]] inline void Scheduler::release_now(Request& request) {
   Connection& connection = *request.connection;
   const Offload* const offload = request.offload;
@@ -427,8 +426,8 @@ void Scheduler::release(Request& request) { release_now(request); }
     clients_.send(*request.connection, request.ring(), wire::ResponseKind::answer,
                   request.header.tag, header, payload);
   } catch (const std::bad_alloc&) {
-    // What was only read can still be refused. Of a write that is done nobody may say that it is
-    // not, and where not even a refusal can be deferred, the client waits in vain.
+    // A read can still be refused. A completed write must not be reported as failed; where not even
+    // a refusal can be deferred, the client's connection ends.
     if (header.code == 0 && request.offload->right == Right::read) throw;
     clients_.break_off(*request.connection);
   }
@@ -472,7 +471,7 @@ bool Scheduler::response_fits(Request& request, std::uint64_t bytes) {
   return fit == ClientTable::Fit::yes;
 }
 
-// Also of what was refused, or ended, before its offload has read it.
+// Also for a request that was refused or ended before its offload has read the key.
 void Scheduler::wipe_secret(Request& request) {
   const Offload* const offload = offloads_[request.header.offload];
   const bool whole = !request.refused &&
@@ -480,8 +479,8 @@ void Scheduler::wipe_secret(Request& request) {
   if (offload != nullptr && offload->secret_key && whole) request.wipe_key();
 }
 
-// What was asked for may have been answered by now; then there is nothing to cancel. What waits for
-// its place, or for room in its ring, never begins.
+// The other request may have been answered by now; then there is nothing to cancel. One that waits
+// for its place, or for room in its ring, never begins.
 void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
   for (const auto& place : places_) {
     Request& other = *place;
@@ -499,7 +498,7 @@ void Scheduler::cancel(const Request& asks, std::uint32_t tag) {
   }
 }
 
-// --- what offloads call --------------------------------------------------------------------------
+// --- for offloads --------------------------------------------------------------------------------
 
 Services& Call::services() { return scheduler_.services_; }
 catalog::Catalog& Call::catalog() { return scheduler_.catalog_; }

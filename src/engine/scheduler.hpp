@@ -1,44 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
-// The request scheduler: one core's work beside the memory. It takes requests from the rings of
-// its clients by turns, keeps up to 256 of them in flight, runs their walks together, and calls
-// the step of each when what it waits for is there, in whatever order [RAMBDA §III-C, Honeycomb
-// §4].
+// The request scheduler of one worker. Each turn it takes requests from its clients' rings, keeps
+// up to 256 in flight, batches their walks, and calls the step of each when what it waits for is
+// ready, out of order [RAMBDA §III-C, Honeycomb §4].
 //
-// Fairness: rings take turns, and each gives a burst at a time; no ring has more in flight than
-// its share of what the scheduler holds. A request that would run long gives way after a step of
-// bounded length and goes on behind the others. What waits for its turn in a kind's executor, or
-// for helpers, counts for nothing among those in flight: it does not keep out what others ask.
+// Fairness. Rings take turns, each with a burst; no ring has more in flight than its share of the
+// places. A long request yields after a bounded step and continues behind the others. A request
+// that waits for its turn in a kind's executor, or for helpers, does not count as in flight, so it
+// blocks no others.
 //
-// Requests that come over other nodes have places that clients cannot take, by the number of hops
-// that they have behind them, and so has what they wait for elsewhere: nodes that ask each other
-// cannot wait for each other in a circle (docs/design/peers.md). A no-op takes no place, for it
-// asks whether the node is there. Each session has one of them whatever others have, and takes
-// turns with these for the rest: whoever is no node, and says that it is one, keeps out no node.
+// Deadlock avoidance. Requests that come over other nodes have places that clients cannot take, per
+// number of hops, and so have their waits for other nodes: nodes that ask each other cannot wait in
+// a cycle (docs/design/peers.md). A no-op takes no place: it only asks whether the node is alive.
+// Each session has one of these places to itself, and takes turns for the rest: a client that
+// pretends to be a node blocks no node.
 //
-// A request whose response ring is full is stalled until its client has read: it counts for nothing
-// then, for others must not wait for that client, nor must those of the same client that answer to
-// another ring. So does one that waits for a time, such as a query that has no place to run in yet:
-// a few hundred of these would leave no request in; or for a peer. What may be stalled is bounded
-// for each client (client_table.hpp), and what waits for peers for each principal.
+// Flow control. A request whose response ring is full is stalled until its client has read. It does
+// not count as in flight: neither other clients nor the client's other rings wait for it. The same
+// holds for a request that waits for a time, such as a query that has no place to run in yet, or
+// for a peer. Stalled requests are bounded per client (client_table.hpp), waits for peers per
+// principal.
 //
-// Where the heap has nothing, the request that meets that is answered with out_of_memory: its
-// offload throws std::bad_alloc, before it changes anything, and guarded() has the answer. The
-// scheduler's own lists have room for every request before it is taken. Where even an answer cannot
-// be deferred, its client's connection ends, and no other.
+// Out of memory. A request that meets an allocation failure is answered with out_of_memory: its
+// offload throws std::bad_alloc before it changes anything, and guarded() answers. The scheduler's
+// own lists have room for a request before it is taken. If even an answer cannot be deferred, its
+// client's connection ends, and no other.
 //
-// An answer that tells what a crash can still lose waits until that is durable, where records of
-// effects go to a log (docs/design/durability.md): in a queue of its connection, when its request
-// is gone. What is durable is looked at when that has risen, and a scheduler that has nothing else
-// to do sleeps until then.
+// Durability. Where effects are logged, an answer that shows what a crash could lose waits until
+// that is durable (docs/design/durability.md), in a queue of its connection after its request is
+// freed. The scheduler checks this queue when the durable mark has risen, and sleeps until then if
+// it is idle.
 //
-// What never happens
-// - Nothing here waits. What must wait (another writer's version, a full response ring, another
-//   thread) is looked at again in a later turn.
-// - No byte of a client's memory is believed, or read twice.
-// - No client's end leaves anything in flight: its requests are finished, and their answers
-//   dropped.
+// Invariants
+// - Nothing here blocks. A wait (for another writer's version, a full response ring, another
+//   thread) is checked again in a later turn.
+// - No byte of a client's memory is trusted, or read twice.
+// - A client's end leaves nothing in flight: its requests finish, and their answers are dropped.
 //
-// Thread: one at a time, but for what a helper calls when its work is done.
+// Thread: one at a time, except for what a helper calls when its work is done.
 #pragma once
 
 #include <algorithm>
@@ -70,34 +68,33 @@ struct WaitingAnswer;
 
 struct SchedulerOptions {
   std::uint32_t in_flight_max = 256;  ///< of one connection
-  std::uint32_t shard = 0;            ///< of counters: a number for each scheduler
+  std::uint32_t shard = 0;            ///< this scheduler's number among counters
 };
 
-/// Numbers about one scheduler. Each is right; they are not of one instant.
+/// Counters of one scheduler. Each is exact; together they are no snapshot.
 struct SchedulerCounts {
-  /// Where an offload counts, by its number; all of a program's own count together, in the first.
+  /// An offload's index in the counters; a program's own offloads share the first.
   [[nodiscard]] static constexpr std::size_t place_of(std::uint8_t offload) {
     return offload < wire::kOffloadIds ? offload : 0;
   }
   std::atomic<std::uint64_t> requests[wire::kOffloadIds]{};
-  std::atomic<std::uint64_t> refused{0};  ///< requests that were answered with an error
+  std::atomic<std::uint64_t> refused{0};  ///< answered with an error
   std::atomic<std::uint32_t> in_flight{0};
-  /// By offload, of about one request in 64: from where its offload begins to its answer.
+  /// By offload, of about one request in 64: from the start of its offload to its answer.
   Durations durations[wire::kOffloadIds];
 };
 
 class Scheduler final {
  public:
   static constexpr std::uint32_t kInFlight = 256;  ///< of one scheduler
-  /// Requests of one client that may be stalled: as many as all its threads may have sent.
+  /// Stalled requests of one client: as many as all its threads may have sent.
   static constexpr std::uint32_t kStalledMax = wire::kResponseRingsMax * 256;
-  /// And of all clients together, each its share: so much memory clients that never read may take.
+  /// And of all clients together, shared equally: bounds the memory of clients that never read.
   static constexpr std::uint32_t kStalledMaxOfAll = 65536;
-  /// Those of one principal's that may wait for peers, on all schedulers of the node: while there
-  /// are so many, no more requests are taken of its connections that have one of these.
+  /// Requests of one principal that may wait for peers, on all schedulers of the node. At the
+  /// limit, no more requests are taken from its connections that have such a request.
   static constexpr std::uint32_t kPeerWaitsMax = 1024;
-  /// Places of requests with as many hops, for each number of hops; one for each session, if there
-  /// are more.
+  /// Places of requests for each number of hops; one for each session, if there are more sessions.
   static constexpr std::uint32_t kHopPlaces = 64;
   /// `services` and `clients` outlive it.
   Scheduler(Services& services, ClientTable& clients, const SchedulerOptions& options);
@@ -106,26 +103,26 @@ class Scheduler final {
   Scheduler(const Scheduler&) = delete;
   Scheduler& operator=(const Scheduler&) = delete;
 
-  /// Does a bounded amount of what there is to do. Returns whether there was anything.
+  /// Does a bounded amount of work. Returns whether there was any.
   bool turn();
-  /// Whether a turn would find something new. For a thread that said that it sleeps, and looks once
-  /// more.
+  /// Whether a turn would find work. For a thread that has announced that it sleeps, as its last
+  /// check.
   bool has_news();
-  /// How long one may sleep before a request that waits for a time must go on.
+  /// How long the thread may sleep before a timed request must continue.
   [[nodiscard]] std::uint64_t sleep_limit_ns() const;
-  /// Takes no more requests from anybody; what is in flight goes on to its end.
+  /// Takes no more requests; those in flight finish.
   void take_no_more() { taking_ = false; }
-  /// Ends a connection: it is destroyed when nothing of it is in flight.
+  /// Ends a connection: it is destroyed when it has nothing in flight.
   void remove(Connection& connection);
   /// Whether nothing is in flight and nothing waits.
   [[nodiscard]] bool idle() const {
     return free_.size() == places_.size() && waiting_answers_ == 0;
   }
-  /// Answers that wait for their records, whose requests are gone.
+  /// Answers that wait for their records, after their requests were freed.
   [[nodiscard]] std::uint32_t waiting_answers() const { return waiting_answers_; }
-  /// Requests that something of is kept for. For audits.
+  /// Requests that occupy memory here. For audits.
   [[nodiscard]] std::size_t in_flight() const { return places_.size() - free_.size(); }
-  /// Requests with so many hops behind them that have a place now. For audits: 0 when it is idle.
+  /// Requests with so many hops that have a place now. For audits: 0 when idle.
   [[nodiscard]] std::uint32_t places_taken(std::uint8_t hops) const { return busy_[hops]; }
   [[nodiscard]] ClientTable& clients() { return clients_; }
   [[nodiscard]] const SchedulerCounts& counts() const { return counts_; }
@@ -133,16 +130,15 @@ class Scheduler final {
   /// call the scheduler.
   std::function<void()> wake = [] {};
 
-  // --- what executors call -----------------------------------------------------------------------
+  // --- for executors -----------------------------------------------------------------------------
 
-  /// The request of this number.
+  /// The request of this index.
   [[nodiscard]] Request& place(std::uint64_t index) { return *places_[index]; }
-  /// Calls its step. `from_executor`: what the executor has for it (Call::from_executor); null: it
-  /// waited for something else. `waits_for`: as Call::waits_for().
+  /// Calls its step. `from_executor`: the executor's result (Call::from_executor); null: it waited
+  /// for something else. `waits_for`: as Call::waits_for().
   void go_on_with(Request& request, const void* from_executor = nullptr,
                   std::uint64_t waits_for = 0) noexcept;
-  /// Does what is to be done for a request, and answers it with out_of_memory if that throws
-  /// std::bad_alloc.
+  /// Runs `work` for a request, and answers out_of_memory if it throws std::bad_alloc.
   template <class Work>
   void guarded(Request& request, const Work& work) noexcept {
     try {
@@ -153,29 +149,28 @@ class Scheduler final {
   }
   void fail(Request& request, Error error, std::string_view words = {},
             std::uint64_t waits_for = 0);
-  /// It waits for its turn in an executor, or for a peer: until take_back() it does not count among
-  /// those in flight.
+  /// It waits for its turn in an executor, or for a peer: it does not count as in flight until
+  /// take_back().
   void set_aside(Request& request, Counted how);
   void take_back(Request& request);
-  /// Whether versions are released when records are durable: then what waits for a release goes on
-  /// when the executor is asked (Executor::go_on_released), else in each turn.
+  /// Whether durable records release versions: requests that wait for a release then continue when
+  /// the executor is asked (Executor::go_on_released), else in each turn.
   [[nodiscard]] bool releases_by_records() const;
-  /// A write that found no room for its record may wait for that, and does (Call::with_room).
+  /// Whether a write that found no room for its record may wait for some (Call::with_room).
   [[nodiscard]] bool may_wait_for_room() const;
   void begin_again_with_room(Request& request);
-  /// Something waits for a release from now on. To be called before it is looked at for the last
-  /// time.
+  /// Something waits for a release from now on. Call it before the last check.
   void expect_release();
-  /// Its posts to peers are under way, or have ended; of clients' requests alone. They count on
-  /// this account, which stays until then.
+  /// A client's request begins, or ends, to wait for its posts to peers. It counts on this account,
+  /// which must live until then.
   void begin_peer_wait(Request& request, PrincipalAccount& account);
   void end_peer_wait(Request& request, PrincipalAccount& account);
-  /// Ends a request whose client is gone. Requires: it is in no list.
+  /// Frees a request whose client is gone. Requires: it is in no list.
   void release(Request& request);
   [[nodiscard]] PrincipalRef account_of(const Request& request);
 
  private:
-  friend class Call;  // through which offloads reach what follows
+  friend class Call;  // for offloads
 
   bool take_requests();
   bool take_executor_turns();
@@ -185,17 +180,17 @@ class Scheduler final {
                                                std::uint32_t share) const;
   [[nodiscard]] std::uint32_t share_of_each() const;
   [[nodiscard]] static bool has_room_for_hops(const Connection& connection, std::uint8_t hops);
-  /// Whether all that its client asks for waits in the ring until some of what it has waits less.
+  /// Whether the client's further requests stay in the ring until some of its waiting requests end.
   [[nodiscard]] bool is_kept_back(const Connection& connection) const;
   [[nodiscard]] static std::uint8_t next_hops(const Connection& connection);
   [[nodiscard]] bool has_place(const Connection& connection, std::uint8_t hops) const;
   void begin_in_place(Request& request);
   bool go_on_in_places();
-  /// A place for one more; null: there is no memory for it now.
+  /// A free place; null: no memory for one now.
   [[nodiscard]] Request* free_place() noexcept;
   void add_place();
-  /// Clients' requests in flight that are not stalled, do not wait for a time, a lane, a release,
-  /// or a peer, and are not with helpers.
+  /// Clients' requests in flight, except those that are stalled, or wait for a time, a lane, a
+  /// release, a peer, or helpers.
   [[nodiscard]] std::uint32_t busy() const { return busy(0); }
   [[nodiscard]] std::uint32_t busy(std::uint8_t hops) const { return busy_[hops]; }
   void count_in(Request& request);
@@ -211,7 +206,7 @@ class Scheduler final {
 
   void wait_until_writable(Request& request);
   void wait_until(Request& request, std::uint64_t monotonic_ns);
-  /// Errors: out_of_memory (its client has too many jobs), and nothing was done.
+  /// Errors: out_of_memory (its client has too many jobs), and nothing was changed.
   Result<void> hand_over(Request& request, std::unique_ptr<HelperJob> job,
                          std::uint64_t deadline_ns);
   [[nodiscard]] ClientId helper_client_of(const Request& request);
@@ -270,10 +265,10 @@ class Scheduler final {
     return stalled_ + times_.size() + answered_ + peer_waits_;
   }
   void drop_waiting(Connection& connection);
-  /// Takes a request that has not begun out of where it waits. False: it waits nowhere.
+  /// Removes a request that has not begun from its wait. False: it waits nowhere.
   [[nodiscard]] bool withdraw(Request& request);
 
-  /// A kind's requests are carried out by it.
+  /// The executor of a kind.
   struct OfKind {
     const ExecutorKind* kind;
     std::unique_ptr<Executor> executor;
@@ -290,7 +285,7 @@ class Scheduler final {
     Request* request;
     std::uint64_t ns;
   };
-  struct Undurable;  // what waits until more is durable
+  struct Undurable;  // answers and requests that wait for durability
 
   Services& services_;
   ClientTable& clients_;
@@ -298,22 +293,22 @@ class Scheduler final {
   const OffloadTable& offloads_;
   catalog::Catalog& catalog_;
   const std::vector<OfKind> executors_;
-  std::uint32_t asking_ = 0;  // executors that have something to do: a bit each, in their order
+  std::uint32_t asking_ = 0;  // executors that have work: a bit each, in their order
   TypedSlots<SchedulerPart> parts_;
   std::size_t first_ = 0;  // of the watched clients, whose turn is next
   std::vector<std::unique_ptr<Request>> places_;
   std::vector<Request*> free_;
   std::vector<Request*> again_;
-  std::vector<Request*> going_on_;  // of them, in this turn
+  std::vector<Request*> going_on_;  // in this turn
   std::vector<WaitsForTime> times_;
   const std::unique_ptr<Undurable> undurable_;
-  std::uint32_t waiting_answers_ = 0;  // whose requests are gone
+  std::uint32_t waiting_answers_ = 0;  // whose requests were freed
   std::uint32_t answered_ = 0;         // requests that keep their answers
   HandlerState::Spares spare_states_;
   bool taking_ = true;
   bool took_ = false;  // requests, in the last turn
   std::uint32_t turns_ = 0;
-  std::uint32_t until_timed_ = 1;  // requests
+  std::uint32_t until_timed_ = 1;  // requests until the next sample
   std::uint32_t timed_ = 0;
   std::array<std::uint32_t, wire::kHopsMax + 1> busy_{};
   std::uint32_t without_place_ = 0;  // requests that have not begun
@@ -323,7 +318,7 @@ class Scheduler final {
 
   std::mutex mutex_;  // guards resumed_
   std::vector<Request*> resumed_;
-  std::vector<Request*> going_resumed_;  // of them, in this turn
+  std::vector<Request*> going_resumed_;  // in this turn
   std::atomic<bool> has_resumed_{false};
   SchedulerCounts counts_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scheduler of scheduler.hpp: whether a client may ask for what it asks for, and what is kept of
-// that for those who audit the node.
+// Scheduler of scheduler.hpp: checks whether a client may make a request, and records refusals and
+// administrators' actions for audits.
 #include <new>
 #include <optional>
 #include <string>
@@ -16,13 +16,13 @@
 namespace espalier::offload {
 namespace {
 
-/// What was read of it before is there still.
+/// The principal was read before, and is still in the message.
 PrincipalView principal_of(const Request& request) {
   if (!request.on_behalf()) return view_of(request.connection->access);
   return read_principal(request.whole_message()).value_or(PrincipalView{});
 }
 
-/// What a request concerns: a name, or where none is known the number that it said.
+/// A request's object: its name, or where that is unknown the id from the request.
 std::string object_of(const Request& request, const catalog::Catalog& catalog) {
   const Offload& offload = *request.offload;
   const bool by_id = offload.object == Names::by_id || offload.limits.map;
@@ -59,8 +59,8 @@ PrincipalRef Scheduler::account_of(const Request& request) {
                                services_.principals);
 }
 
-// Only an administrator of all may speak for others: no relay gives anybody more than it has
-// itself.
+// Only an administrator of all objects may act on behalf of others, and a relay grants no more
+// rights than it has.
 bool Scheduler::check_access(Request& request) {
   Access& own = request.connection->access;
   std::optional<Error> error;
@@ -80,7 +80,7 @@ bool Scheduler::check_access(Request& request) {
       return false;
     }
     request.header.bytes -= static_cast<std::uint32_t>(principal->bytes());
-    // What who relays has not itself goes; who may use regions may write besides.
+    // A right that the relay lacks is dropped; the role of peers keeps the right to write.
     const Right less = principal->role == Right::peer ? Right::write : Right::none;
     const bool beyond = !own.may_at_once(principal->role);
     Access access(std::string(principal->name), beyond ? less : principal->role,
@@ -102,12 +102,12 @@ void Scheduler::audit_refusal(const Request& request, const Error& why) noexcept
   const auto record = [&] { return record_of(request, why, services_.catalog()); };
   try {
     services_.audit.refused(account_of(request)->name, record);
-  } catch (const std::bad_alloc&) {  // for the account of who relays
+  } catch (const std::bad_alloc&) {  // for the relaying device's account
     services_.audit.refused({}, record);
   }
 }
 
-// What its role did not allow has a record of its own.
+// A refusal by role has a record of its own.
 void Scheduler::audit_act(const Request& request, const wire::ResponseHeader& header,
                           std::initializer_list<std::string_view> payload) noexcept {
   const auto code = static_cast<Code>(header.code);

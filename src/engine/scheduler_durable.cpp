@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's answers that wait until what they tell is durable. A short one waits in a queue
-// of its connection, and its request is gone; a long one is kept by its request, which counts as
-// one that waits for a time: for nothing among those in flight, and among its client's own up to a
-// bound.
+// The scheduler's answers that wait for durability. A short one waits in a queue of its connection,
+// after its request was freed. A long one stays in its request, which counts like one that waits
+// for a time: not as in flight, and among its client's own up to a bound.
 #include <algorithm>
 #include <cstring>
 #include <new>
@@ -26,17 +25,17 @@
 namespace espalier::offload {
 namespace {
 
-constexpr std::size_t kAnswersTogether = 64;  // answers that a connection is given at its turn
-constexpr std::uint64_t kReleaseSoonNs = 1'000'000;  // what waits for no disk is looked at so soon
-constexpr std::uint64_t kRoomSoonNs = 5'000'000;     // and what wants room when nothing is written
+constexpr std::size_t kAnswersTogether = 64;         // answers sent to a connection in its turn
+constexpr std::uint64_t kReleaseSoonNs = 1'000'000;  // interval of checks that wait for no disk
+constexpr std::uint64_t kRoomSoonNs = 5'000'000;     // for room, when nothing is being written
 
-// What it tells of is not told, or only that it was refused before anything was done.
+// The outcome is unspecified, or the request was refused before any change.
 bool promises_nothing(Code code) {
   return code == Code::system || code == Code::busy || code == Code::not_permitted ||
          code == Code::unsupported;
 }
 
-// Whether a record is on its way to the disk: then the mark will rise.
+// Whether a record is on its way to the disk, so that the mark will rise.
 bool will_rise(catalog::RedoSink& sink) {
   return !sink.mark().failed() && sink.handed_over() > sink.mark().released();
 }
@@ -51,8 +50,8 @@ Readiness readiness_of(std::uint64_t sequence, std::uint64_t version, const Work
   return failed ? Readiness::lost : Readiness::waits;
 }
 
-// Whether it changes an object whose writes are answered before their records are durable, or have
-// none.
+// Whether it changes an object whose writes are answered before they are durable, or have no
+// records.
 bool is_answered_early(const catalog::Catalog& catalog, const Request& request) {
   if (request.offload->object != wire::Names::by_id) return false;
   const catalog::EntryPointer entry =
@@ -62,10 +61,10 @@ bool is_answered_early(const catalog::Catalog& catalog, const Request& request) 
 
 }  // namespace
 
-// The newest record of what an answer may tell of; 0: it may be given at once. What a call has
-// changed is in a record that is there by now; which objects there are, and are not, in that of the
-// last one that was made or dropped. What a request was refused for that is wrong in itself, or
-// does not fit its object, tells of that object alone.
+// The newest record that an answer may depend on; 0: send it immediately. A call's changes are in a
+// record that exists by now; the set of objects is in the record of the last one created or
+// dropped. A refusal of an invalid request, or of one that does not fit its object, depends on that
+// object alone.
 std::uint64_t Scheduler::record_before_answer(const Request& request,
                                               const wire::ResponseHeader& header) const {
   catalog::RedoSink* const sink = catalog_.redo();
@@ -93,8 +92,8 @@ std::uint64_t Scheduler::record_before_answer(const Request& request,
   return sequence > sink->mark().released() ? sequence : 0;
 }
 
-// `version`: of what the request works on; it may be released by now. All that it tells of was
-// handed over.
+// `version`: of the request's object; it may be released by now. All records that the answer
+// depends on have been handed over.
 Scheduler::AnswerWaits Scheduler::waits_of(const Request& request,
                                            const wire::ResponseHeader& header,
                                            std::uint64_t version) const {
@@ -110,7 +109,7 @@ Scheduler::AnswerWaits Scheduler::waits_of(const Request& request,
 void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
                             const wire::ResponseHeader& header,
                             std::initializer_list<std::string_view> payload) {
-  if (request.connection->closing) {  // it is done, though nobody is told
+  if (request.connection->closing) {  // it is done, though no client is notified
     if (request.offload->right == Right::admin) audit_act(request, header, payload);
     return release(request);
   }
@@ -128,13 +127,13 @@ void Scheduler::keep_answer(Request& request, const AnswerWaits& waits,
     set_aside(request, Counted::by_none);
   } catch (const std::bad_alloc&) {
     if (header.code == 0 && request.offload->right == Right::read) throw;
-    clients_.break_off(*request.connection);  // it waits in vain
+    clients_.break_off(*request.connection);  // its answer could never be sent
     if (request.offload->right == Right::admin) audit_act(request, header, payload);
     release(request);
   }
 }
 
-// What administrators do is told to those who audit when it is answered, by the request.
+// Administrators' actions are audited when answered, through the request.
 bool Scheduler::keep_without_request(Request& request, const AnswerWaits& waits,
                                      const wire::ResponseHeader& header,
                                      std::initializer_list<std::string_view> payload) {
@@ -192,8 +191,8 @@ bool Scheduler::may_wait_for_room() const {
   return sink != nullptr && sink->mark().is_of_records() && !sink->mark().failed();
 }
 
-// What is written to the disk makes room. Where nothing is, for the log is at its bound, somebody
-// must make it shorter.
+// Writes to the disk make room. If none is under way, the log is at its bound and must be
+// shortened; then it polls.
 void Scheduler::begin_again_with_room(Request& request) {
   request.state.clear(spare_states_);
   if (request.connection->closing || will_rise(*catalog_.redo())) {
@@ -208,8 +207,8 @@ bool Scheduler::something_waits() const {
                              [](const OfKind& each) { return each.executor->waits_for_release(); });
 }
 
-// Says that it sleeps, before it looks for the last time: of this and the thread that raises the
-// mark one sees the other.
+// Registers for the wake-up before the last check: either this thread or the one that raises the
+// mark sees the other.
 bool Scheduler::may_sleep_until_durable() {
   catalog::RedoSink* const sink = catalog_.redo();
   if (sink == nullptr || !sink->mark().is_of_records()) return false;
@@ -230,7 +229,7 @@ std::uint64_t Scheduler::release_limit_ns() const {
 bool Scheduler::look_at_durable() {
   catalog::RedoSink* const sink = catalog_.redo();
   if (sink == nullptr) return false;
-  const bool failed = sink->mark().failed();  // before the mark is looked at
+  const bool failed = sink->mark().failed();  // before the mark is read
   const std::uint64_t durable = sink->mark().released();
   Undurable& all = *undurable_;
   const bool has_risen =
@@ -240,7 +239,7 @@ bool Scheduler::look_at_durable() {
   bool moved = answer_durable();
   if (!all.for_release.empty()) {
     moved = true;
-    all.going_on.swap(all.for_release);  // what is to wait again waits for the next time
+    all.going_on.swap(all.for_release);  // requests that wait again wait for the next time
     for (Request* const request : all.going_on) {
       take_back(*request);
       step(*request);
@@ -263,7 +262,7 @@ bool Scheduler::answer_durable() {
   return moved || waiting_answers_ != before;
 }
 
-// One that waits keeps those behind it: what they tell was handed over later.
+// A waiting answer blocks later ones: their records are newer.
 void Scheduler::answer_of(Connection& connection) {
   WaitingAnswers& waiting = *connection.waiting;
   for (std::size_t given = 0; !waiting.empty(); ++given) {
@@ -275,14 +274,14 @@ void Scheduler::answer_of(Connection& connection) {
     if (readiness == Readiness::waits || given == kAnswersTogether) return;
     try {
       give(connection, next, readiness == Readiness::lost);
-    } catch (const std::bad_alloc&) {  // it waits in vain
+    } catch (const std::bad_alloc&) {  // its answer could never be sent
       clients_.break_off(connection);
     }
     end_waiting(connection);
   }
 }
 
-// Where nothing can be deferred for its client any more, that is ended.
+// Where nothing more can be deferred for the client, ends its connection.
 void Scheduler::give(Connection& connection, const WaitingAnswer& answer, bool lost) {
   if (answer.timed_since_ns != 0) {
     counts_.durations[SchedulerCounts::place_of(answer.offload)].record(base::monotonic_ns() -
@@ -344,7 +343,7 @@ void Scheduler::drop_undurable(Connection& connection) {
     Request& request = *answer.request;
     --answered_;
     --connection.timed_count;
-    // It is done, though nobody is told.
+    // It is done, though no client is notified.
     if (request.offload->right == Right::admin) audit_act(request, answer.header, {answer.payload});
     release(request);
     return true;
@@ -370,12 +369,12 @@ std::string Scheduler::why_not_durable() const noexcept {
   try {
     const catalog::RedoSink* const sink = catalog_.redo();
     return sink != nullptr ? sink->failure() : std::string();
-  } catch (const std::bad_alloc&) {  // then without words
+  } catch (const std::bad_alloc&) {  // then without text
     return {};
   }
 }
 
-// --- what offloads call --------------------------------------------------------------------------
+// --- for offloads --------------------------------------------------------------------------------
 
 bool Call::is_durable() { return tree::must_be_durable(catalog()); }
 

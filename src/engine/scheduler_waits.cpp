@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The scheduler's requests that wait: for their turn, a version, a time, another thread, or until
-// their clients take what is deferred for them.
+// The scheduler's requests that wait: for their turn, a version, a time, another thread, or for
+// their clients to read deferred answers.
 #include <algorithm>
 #include <new>
 #include <utility>
@@ -19,8 +19,8 @@ namespace {
 
 constexpr std::size_t kGoOnTogether = 16;  // requests of one ring, when it has room again
 
-/// What a request has helpers do; then the request goes on, or where there was no memory for that,
-/// is answered so.
+/// A request's work on helpers. Afterwards the request continues, or is answered with out_of_memory
+/// if the work threw std::bad_alloc.
 class RequestJob final : public HelperJob {
  public:
   RequestJob(std::function<JobStep(StepContext&)> work, std::function<void()> resume,
@@ -30,12 +30,12 @@ class RequestJob final : public HelperJob {
     try {
       return work_(context);
     } catch (const std::bad_alloc&) {
-      request_.no_memory = true;  // nobody else looks at it before it is resumed
+      request_.no_memory = true;  // no other thread reads it before it is resumed
       return JobStep::done;
     }
   }
   void ended(JobEnd) override {
-    work_ = nullptr;  // what it holds goes before the request does
+    work_ = nullptr;  // frees its captures before the request
     resume_();
   }
 
@@ -50,7 +50,7 @@ class RequestJob final : public HelperJob {
 bool Scheduler::go_on() {
   bool moved = false;
   if (!again_.empty()) {
-    going_on_.swap(again_);  // what is to go on again comes in the next turn
+    going_on_.swap(again_);  // those that go on again do so in the next turn
     for (Request* request : going_on_) {
       if (request->connection->closing) {
         release(*request);
@@ -96,7 +96,7 @@ std::uint64_t Scheduler::sleep_limit_ns() const {
   return soonest > now ? std::min(limit_ns, soonest - now) : 0;
 }
 
-// On the account of its client, which may have only so many jobs.
+// Charged to its client, whose jobs are limited.
 Result<void> Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> job,
                                   std::uint64_t deadline_ns) {
   if (request.connection->closing) {
@@ -111,8 +111,8 @@ Result<void> Scheduler::hand_over(Request& request, std::unique_ptr<HelperJob> j
   return {};
 }
 
-// A client of the pool's for each principal of a connection; for more than some hundreds, which a
-// device may have, the connection's own.
+// One client of the pool for each principal of a connection. Beyond some hundreds, which a device
+// may have, the connection's own.
 ClientId Scheduler::helper_client_of(const Request& request) {
   constexpr std::size_t kMost = 256;
   Connection& connection = *request.connection;
@@ -132,7 +132,7 @@ ClientId Scheduler::helper_client_of(const Request& request) {
 
 // Called by a helper, when a job has ended.
 void Scheduler::resume(Request& request) {
-  // Within the lock, for whoever has seen the request may end the scheduler.
+  // Within the lock: a thread that has seen the request may end the scheduler.
   const std::lock_guard lock(mutex_);
   resumed_.push_back(&request);
   has_resumed_.store(true, std::memory_order_release);
@@ -146,7 +146,7 @@ void Scheduler::take_resumed() {
     has_resumed_.store(false, std::memory_order_relaxed);
   }
   handed_over_ -= static_cast<std::uint32_t>(going_resumed_.size());
-  // The job of a client that has ended may have been cancelled: its request ends here.
+  // The job of an ended client may have been cancelled: its request ends here.
   for (Request* request : going_resumed_) {
     take_back(*request);
     if (request->connection->closing) {
@@ -158,7 +158,7 @@ void Scheduler::take_resumed() {
   going_resumed_.clear();
 }
 
-// --- clients that do not take their answers ------------------------------------------------------
+// --- clients that do not read their answers ------------------------------------------------------
 
 void Scheduler::wait_until_writable(Request& request) {
   Connection& connection = *request.connection;
@@ -188,9 +188,9 @@ void Scheduler::stall(Request& request) {
   ++stalled_;
 }
 
-// Not all at once, for each may fill the ring again. Those that want memory which is not there do
-// not keep others behind them: some of it may be theirs. While one begins, the connection's list is
-// of those before it that wait still, which is where a cancel looks for the request that it names.
+// A bounded number, since each may fill the ring again. A request that waits for memory does not
+// block those behind it: they may hold some of it. While one begins, the connection's list has the
+// earlier ones that still wait, which is where a cancel looks for the request that it names.
 bool Scheduler::go_on_stalled(Connection& connection, std::uint32_t ring) {
   StalledRequests& stalled = connection.stalled[ring];
   StalledRequests behind = std::exchange(stalled, {});
@@ -223,7 +223,7 @@ void Scheduler::no_longer_waits(Request& request) {
   }
 }
 
-// Whether the answer for which it waits aside may now be made.
+// Whether the answer for which it is stalled can be made now.
 bool Scheduler::may_go_on(Connection& connection, const Request& request) const {
   rings::ResponseRing& ring = connection.ring(request.ring());
   return ring.backlog_bytes() == 0 &&
@@ -237,7 +237,7 @@ bool Scheduler::is_kept_back(const Connection& connection) const {
          connection.account->peer_waits.load(std::memory_order_relaxed) >= kPeerWaitsMax;
 }
 
-// Whether its next request may be taken, though it may have to wait aside.
+// Whether its next request may be taken, though it may have to stall.
 bool Scheduler::may_stall(const Connection& connection) const {
   const std::uint32_t has =
       connection.stalled_count + connection.timed_count + connection.peer_waits;
@@ -246,9 +246,9 @@ bool Scheduler::may_stall(const Connection& connection) const {
   return has < kStalledMaxOfAll / clients_.size();
 }
 
-// --- who counts ----------------------------------------------------------------------------------
+// --- what counts as in flight --------------------------------------------------------------------
 
-// Those of clients themselves take the short way.
+// Fast path for requests of clients themselves.
 void Scheduler::count_in(Request& request) {
   Connection& connection = *request.connection;
   const std::uint8_t hops = request.hops();
@@ -293,7 +293,7 @@ void Scheduler::take_back(Request& request) {
 
 void Scheduler::begin_peer_wait(Request& request, PrincipalAccount& account) {
   set_aside(request, Counted::by_none);
-  if (request.hops() != 0) return;  // of which each session has but so many
+  if (request.hops() != 0) return;  // these are bounded for each session
   account.peer_waits.fetch_add(1, std::memory_order_relaxed);
   ++request.connection->peer_waits;
   ++peer_waits_;
@@ -312,8 +312,8 @@ bool Scheduler::has_place(const Connection& connection, std::uint8_t hops) const
   return busy(hops) < kHopPlaces || connection.counted[hops] == 0;
 }
 
-// Requests of other nodes as places become free: of each session in its turn one, and of that in
-// the order in which they came.
+// Begins requests of other nodes as places become free: one of each session in its turn, in order
+// of arrival.
 bool Scheduler::go_on_in_places() {
   if (without_place_ == 0) [[likely]]
     return false;
@@ -357,8 +357,8 @@ bool Scheduler::withdraw(Request& request) {
   return true;
 }
 
-// What waits for the client itself, for a time, or for a lane is in no other thread's hands: it
-// ends here.
+// Requests that wait for the client itself, for a time, or for a lane are held by no other thread:
+// they end here.
 void Scheduler::drop_waiting(Connection& connection) {
   stalled_ -= std::exchange(connection.stalled_count, 0);
   for (StalledRequests& of_ring : connection.stalled) {
@@ -381,7 +381,7 @@ void Scheduler::drop_waiting(Connection& connection) {
   for (const OfKind& each : executors_) each.executor->drop(connection);
 }
 
-// --- what offloads call --------------------------------------------------------------------------
+// --- for offloads --------------------------------------------------------------------------------
 
 Next Call::again() {
   scheduler_.again_.push_back(&request_);

@@ -45,8 +45,8 @@ std::expected<std::size_t, std::vector<std::string>> Secrets::load(const std::st
   return names;
 }
 
-// A secret that was changed is one that others may have learnt: whoever came by it is somebody
-// else.
+// The old secret may have leaked: sessions authenticated by it belong to an older version of the
+// entry.
 void Secrets::number_lines(Entries& read) {
   for (auto& [name, entry] : read) {
     const auto before = entries_.find(name);

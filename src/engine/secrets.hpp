@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who may come to a node over a fabric: names, with what each may do and the secret that proves it.
+// The clients that may authenticate at a node over a fabric: names, each with its rights and the
+// secret that proves it.
 //
-// Thread: any. Loading again replaces all at once.
+// Thread: any. load() replaces all entries atomically.
 #pragma once
 
 #include <atomic>
@@ -25,25 +26,25 @@ class Secrets {
   /// Most names of a node.
   static constexpr std::size_t kNamesMax = 100'000;
 
-  /// Nobody, until load().
+  /// Empty until load().
   Secrets() : pool_(crypto::SecretPool::make()) {}
 
-  /// Takes the lines of a file in place of those before, if all are good; else nothing changes.
-  /// Returns how many there are, or what is wrong, a line of text for each mistake and at most ten.
+  /// Replaces the entries by those of a file, if all are valid; else nothing changes. Returns the
+  /// number of entries, or the mistakes: a line of text for each, at most ten.
   std::expected<std::size_t, std::vector<std::string>> load(const std::string& path);
 
-  /// Who a name is.
+  /// The owner of a name.
   struct Owner {
     Access access;
-    /// Of what its line says: another if the role, the names or the secret are others.
+    /// The version of its entry: changes with the role, the prefix or the secret.
     std::uint64_t line = 0;
   };
-  /// Copies the secret of a name. Returns who that is; nothing: there is no such name, and
-  /// `secret` is one that nobody knows, so that finding out takes as long.
+  /// Copies the secret of a name and returns its owner. Nothing: there is no such name, and
+  /// `secret` is random, so that a check takes as long.
   [[nodiscard]] std::optional<Owner> find(std::string_view name, crypto::SecretBytes& secret) const;
-  /// Whether somebody who came by this may still: the name's line has said the same since then.
+  /// Whether the name still has that version of its entry: its sessions may stay.
   [[nodiscard]] bool still(std::string_view name, std::uint64_t line) const;
-  /// Rises with each load that took something.
+  /// Rises with each successful load.
   [[nodiscard]] std::uint64_t generation() const {
     return generation_.load(std::memory_order_acquire);
   }
@@ -63,7 +64,7 @@ class Secrets {
   const std::shared_ptr<crypto::SecretPool> pool_;
   mutable std::mutex mutex_;  // guards the next two
   Entries entries_;
-  std::uint64_t lines_ = 0;  // that said something new, ever
+  std::uint64_t lines_ = 0;  // versions of entries so far
   std::atomic<std::uint64_t> generation_{0};
 };
 

@@ -50,7 +50,7 @@ TEST_F(SecretsTest, AreFoundByName) {
   const auto admin = secrets_.find("admin", secret);
   ASSERT_TRUE(admin);
   EXPECT_TRUE(admin->access.may_at_once(Right::admin));
-  // Of who is not there a secret is drawn that nobody knows.
+  // For an unknown name, the secret is random.
   secret = {};
   EXPECT_FALSE(secrets_.find("nobody", secret));
   EXPECT_NE(secret, crypto::SecretBytes{});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that count up and may come a little out of order: each is taken once.
+// Replay window for increasing numbers that may arrive slightly out of order: each is accepted
+// once.
 //
 // Thread: one at a time.
 #pragma once
@@ -10,10 +11,10 @@ namespace espalier::offload {
 
 class SeenNumbers {
  public:
-  /// Those further below the highest are not taken, whether they came or not.
+  /// Numbers that are so far below the highest are refused.
   static constexpr std::uint32_t kWindow = 64;
 
-  /// Whether this one comes for the first time. Of 0 it never is.
+  /// Whether this number arrives for the first time. 0 is refused.
   [[nodiscard]] bool take(std::uint32_t number) {
     if (number > highest_) {
       const std::uint32_t up = number - highest_;
@@ -29,7 +30,7 @@ class SeenNumbers {
 
  private:
   std::uint32_t highest_ = 0;
-  std::uint64_t seen_ = 0;  // bit i: highest_ - i came
+  std::uint64_t seen_ = 0;  // bit i: highest_ - i has arrived
 };
 
 }  // namespace espalier::offload

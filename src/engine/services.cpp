@@ -27,7 +27,7 @@ Services::Services(tree::StoreCore& store_in, std::uint64_t message_bytes_max,
 
 Services::~Services() { store.dropped.free_in_steps(false); }
 
-// Without the system's numbers a seed is still another each time, only not a secret.
+// Without the system's random numbers the seed still differs each time, but is not secret.
 std::uint64_t Services::draw() {
   std::uint64_t drawn = 0;
   if (::getrandom(&drawn, sizeof drawn, GRND_NONBLOCK) != sizeof drawn) {

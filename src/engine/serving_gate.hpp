@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a node may answer: one that is a member of a chain may only while it is the head, and
-// knows that no other is (docs/design/chains.md). A node that is in no chain has no gate.
+// Whether a node may answer: a member of a chain may only while it is the head and knows that no
+// other is (docs/design/chains.md). A node outside a chain has no gate.
 //
-// An answer, or a part of one, is held to it when it is given: the gate was open then, so it was
-// open whenever what the answer says was read, for it never opens for the time before. What may not
-// be answered ends its connection, so that the client asks elsewhere.
+// The gate is checked when an answer, or a part of one, is sent. If it is open then, it was open
+// whenever the answer's data was read, since it never opens for the past. An answer that is
+// withheld ends its connection, so the client turns to another member.
 //
-// Thread: any; what is refused is set before the node serves.
+// Thread: any; `refused` is set before the node serves.
 #pragma once
 
 #include <array>
@@ -20,9 +20,9 @@
 namespace espalier::offload {
 
 struct ServingGate final : NodePart {
-  /// Until when answers may be given, on base::boot_ns(); 0: none may be.
+  /// Answers may be sent until then, on base::boot_ns(); 0: none may be.
   std::atomic<std::uint64_t> until_ns{0};
-  /// Calls that change what has no place in a chain, by number, and why, in words.
+  /// Calls, by number, that change what a chain does not replicate, and the reason in words.
   std::array<bool, 256> refused{};
   std::string why_refused;
 

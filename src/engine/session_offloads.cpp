@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session asks of the node whatever it keeps: the no-op, by which rings are measured, the
-// end of what it has asked for, that it goes on reading the memory, how far its log is, and a
-// session of datagrams.
+// A session's calls to the node itself: the no-op, by which rings are measured, cancellation,
+// renewal of leases, durability of the log, and datagram sessions.
 #include <optional>
 
 #include "base/clock.hpp"
@@ -39,7 +38,7 @@ Next renew_lease(Call& call, const session_calls::RenewLease& asked) {
   return answer(call, session_calls::Renewed{*epoch});
 }
 
-/// The newest record when the call came; later ones it does not wait for.
+/// The newest record when the call arrived; it does not wait for later ones.
 struct AwaitState {
   std::optional<std::uint64_t> recorded;
 };
@@ -49,7 +48,7 @@ Next await_durable(Call& call, const session_calls::AwaitDurable& asked) {
   if (sink == nullptr || !call.is_durable()) return call.fail({Code::unsupported, 0, 0});
   AwaitState& state = call.state<AwaitState>();
   if (!state.recorded) state.recorded = sink->handed_over();
-  const bool failed = sink->mark().failed();  // before the mark is looked at
+  const bool failed = sink->mark().failed();  // before the mark is read
   const std::uint64_t durable = sink->mark().released();
   if ((asked.wants & session_calls::kAwaitDurable) != 0 && durable < *state.recorded) {
     return failed ? call.fail(catalog::kRecordLost) : call.after_release();
@@ -64,7 +63,7 @@ Next open_datagrams(Call& call, const session_calls::OpenDatagrams&) {
   auto* const sessions = call.services().parts.find<DatagramSessions>();
   if (sessions == nullptr) return call.fail({Code::unsupported, 0, 0});
   Connection& connection = call.connection();
-  // One that is about to end has no key any more, and its answer would go nowhere.
+  // A closing connection has no key any more, and its answer would be dropped.
   if (connection.closing) return call.fail({Code::connection_lost, 0, 0});
   const crypto::SecretBytes* const key = connection.side ? connection.side->key : nullptr;
   const auto offer = sessions->open(connection, call.response_ring(), key);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session keeps for a kind of object, and what it tells such a part of the session's way:
-// pairs that come and go, WRITEs that have ended, and that nothing of it may be reached any more.
+// A session's state for kinds of objects, and the events that it reports to each part: pairs
+// attached and detached, completed WRITEs, and the loss of access.
 //
-// Thread: that of the session's scheduler.
+// Thread: the session's scheduler's.
 #pragma once
 
 #include <cstddef>
@@ -21,23 +21,23 @@ namespace espalier::offload {
 class SessionPart {
  public:
   virtual ~SessionPart() = default;
-  /// The pair of the session's rings is there, until detach(). By it a part may post WRITEs, whose
-  /// numbers have kPartMark.
+  /// The pair of the session's rings is usable until detach(). A part may post WRITEs on it, with
+  /// work ids that have kPartMark.
   virtual void attach(fabric::QueuePair&) {}
   virtual void detach() {}
-  /// What a part has posted has ended.
+  /// A post of a part has completed.
   virtual void completed(const fabric::Completion&) {}
-  /// Whether something that it has posted has not ended.
+  /// Whether it has posts in flight.
   [[nodiscard]] virtual bool busy() const { return false; }
-  /// The session may read no memory any more, unless it opens it again.
+  /// The session loses read access, until it opens it again.
   virtual void fence() {}
-  /// The session is over: what it could reach is revoked before its pairs are closed.
+  /// The session ends: what it could reach is revoked before its pairs are closed.
   virtual void end() {}
 };
 
-/// Of posts of parts, whose number else belongs to the rings.
+/// Marks the work ids of parts; all others belong to the rings.
 inline constexpr std::uint64_t kPartMark = std::uint64_t{1} << 63;
-/// Posts of all parts of one session that have not ended: the completion queue has room for them.
+/// Posts in flight, of all parts of one session: the completion queue has room for them.
 inline constexpr std::size_t kPartPostsMax = 4;
 
 class SessionParts {
@@ -46,7 +46,7 @@ class SessionParts {
   [[nodiscard]] P* find() const {
     return parts_.find<P>();
   }
-  /// What is there, or made of these.
+  /// The part, created from these arguments if there is none.
   template <class P, class... Arguments>
   [[nodiscard]] P& of(Arguments&&... arguments) {
     if (P* const known = parts_.find<P>()) return *known;
@@ -63,7 +63,7 @@ class SessionParts {
     pair_ = nullptr;
     parts_.for_each([](SessionPart& part) { part.detach(); });
   }
-  /// Whether the completion of this number is of what a part has posted.
+  /// Whether this work id belongs to a part.
   [[nodiscard]] static bool is_of_part(std::uint64_t work_id) { return (work_id & kPartMark) != 0; }
   void completed(const fabric::Completion& completion) {
     parts_.for_each([&](SessionPart& part) { part.completed(completion); });

@@ -17,7 +17,7 @@ void add_dropped(CopyPiece& piece, const catalog::DroppedObject& object) {
 
 }  // namespace
 
-// The sequence comes first: what is recorded from now on is applied behind the copy.
+// The sequence is taken first: later records are applied after the copy.
 StoreCopy::StoreCopy(Services& services, std::span<const Kind> own, std::uint64_t sequence)
     : services_(services), own_(own), sequence_(sequence) {
   catalog::Inventory there = services.catalog().inventory();
@@ -56,8 +56,8 @@ Result<CopyStep> StoreCopy::go_on(CopyPiece& piece) {
   return CopyStep::more;
 }
 
-// By ascending ids. Objects are held until then only: what is dropped meanwhile gives its memory
-// back.
+// By ascending ids. Releases each object as soon as it is recorded, so that one dropped meanwhile
+// can free its memory.
 void StoreCopy::add_made(CopyPiece& piece) {
   for (; next_made_ < made_.size() && !piece.full(); ++next_made_) {
     const catalog::EntryPointer entry = std::move(made_[next_made_]);
@@ -67,7 +67,7 @@ void StoreCopy::add_made(CopyPiece& piece) {
     if (!room.empty()) catalog::write_created(room, object);
   }
   if (next_made_ < made_.size() || piece.full()) return;
-  // These names are of so many renames: what the log tells of them is no news.
+  // These names include so many renames: earlier renames in the log have no effect.
   if (const std::uint32_t renames = std::exchange(renames_, 0); renames != 0) {
     const catalog::RenamedObject names{ObjectKind::map, 0, renames};
     const auto room = piece.add(catalog::renamed_bytes(names));
@@ -75,15 +75,15 @@ void StoreCopy::add_made(CopyPiece& piece) {
   }
   if (given_said_) return;
   given_said_ = true;
-  // The highest id names no object any more, and never will another. Of which kind that one was
-  // does not matter.
+  // The highest id may belong to a dropped object, and must not be reused. The kind does not
+  // matter.
   add_dropped(piece, {ObjectKind::map, given_});
 }
 
-// The log has a record of it, perhaps far behind others of the object, and of these a table takes
-// none whose rows do not go on where its own end. So the copy says itself that the object is gone,
-// and those are left out. The record of the drop is below the copy's end: it was handed over before
-// the object could be missed.
+// The log has a record of the drop, perhaps far behind other records of the object, and a table
+// accepts no rows that do not continue where its own end. So the copy itself records the drop, and
+// those records are skipped. The record of the drop is below the copy's end: it was handed over
+// before the object was found missing.
 void StoreCopy::end_copy(CopyPiece& piece) {
   copy_.reset();
   if (!std::exchange(copies_object_, false)) return;
@@ -100,7 +100,7 @@ Result<bool> StoreCopy::begin_next(CopyPiece& piece) {
       end_copy(piece);
       return true;
     }
-    if (entry->durability == Durability::none) {  // that it is there is all that is kept
+    if (entry->durability == Durability::none) {  // only its existence is recorded
       end_copy(piece);
       return true;
     }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The objects of a store as records, while others write, make and drop them: what a checkpoint has
-// (docs/design/checkpoints.md). Applied, and behind them the records of the store's sink from
-// sequence() on, they make the store as it is when the last of these was handed over.
+// Copies the objects of a store into records for a checkpoint, while other threads write, create
+// and drop them (docs/design/checkpoints.md). These records, and then the records of the store's
+// sink from sequence() on, rebuild the store as of the last record applied.
 //
 // Thread: one.
 #pragma once
@@ -27,13 +27,13 @@ class StoreCopy {
   /// Requires: the store has a sink.
   StoreCopy(Services& services, std::span<const Kind> own)
       : StoreCopy(services, own, services.catalog().redo()->handed_over() + 1) {}
-  /// The same of a store whose effects are all of records before `sequence`: those that its sink
-  /// was handed by then, or that were applied to it.
+  /// The same for a store whose effects all stem from records before `sequence`: those that its
+  /// sink had by then, or that were applied to it.
   StoreCopy(Services& services, std::span<const Kind> own, std::uint64_t sequence);
 
-  /// Records from here on are to be applied behind the copy.
+  /// The first record to apply after the copy.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
-  /// Adds records until the piece is full, or to wait for; empty ones may be followed by others.
+  /// Adds records until the piece is full, or it must wait; an empty piece may be followed by more.
   /// Errors: unsupported (objects that cannot be copied; detail: their ObjectKind), those of the
   /// kinds, out_of_memory.
   Result<CopyStep> next(CopyPiece& piece);
@@ -41,18 +41,19 @@ class StoreCopy {
  private:
   void add_made(CopyPiece& piece);
   Result<CopyStep> go_on(CopyPiece& piece);
-  /// Begins with the next object, or with the next kind's others; of an object that was dropped it
-  /// says so instead. False: that was all.
+  /// Begins the next object, or the next kind's other state; of a dropped object it records only
+  /// that. False: there is none left.
   Result<bool> begin_next(CopyPiece& piece);
-  /// Ends the copy of an object: what was dropped meanwhile is perhaps copied by half.
+  /// Ends the copy of an object; records if it was dropped meanwhile, since its copy may be
+  /// partial.
   void end_copy(CopyPiece& piece);
 
   Services& services_;
   const std::span<const Kind> own_;
   std::uint64_t sequence_;
-  std::vector<catalog::EntryPointer> made_;      // whose records that they were made are to come
-  std::uint32_t renames_ = 0;                    // 0: there is none, or it is said
-  std::vector<catalog::DroppedObject> objects_;  // by their ids, whether they are dropped or not
+  std::vector<catalog::EntryPointer> made_;      // whose creation is not recorded yet
+  std::uint32_t renames_ = 0;                    // 0: none, or recorded already
+  std::vector<catalog::DroppedObject> objects_;  // by id, dropped or not
   std::uint32_t given_ = 0;
   bool given_said_ = false;
   std::size_t next_made_ = 0;

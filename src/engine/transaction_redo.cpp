@@ -18,12 +18,12 @@ namespace {
 
 using catalog::RedoFault;
 
-// No object takes so many versions.
+// No object reaches so many versions.
 constexpr std::uint64_t kTransactionVersionMax = ~std::uint64_t{0} >> 1;
 
-/// What a record says: steps of objects, and what is no object's.
+/// The contents of a record: steps by object, and parts of no object.
 struct RecordedTransaction {
-  std::vector<store::ObjectSteps> objects{};  // those that are there
+  std::vector<store::ObjectSteps> objects{};  // those that exist
   std::vector<std::string_view> parts{};
   std::string_view client{};
   std::uint64_t version = 0;
@@ -90,7 +90,7 @@ Result<void> apply_apart(RedoTarget& target, const RecordedTransaction& recorded
   return {};
 }
 
-// Of a record that no transaction has made.
+// For a record that no transaction has written.
 Result<void> refusal_of(const Error& error) {
   if (error.code == Code::key_too_long) return catalog::corrupt(RedoFault::key_bytes);
   if (error.code == Code::value_too_long) return catalog::corrupt(RedoFault::value);

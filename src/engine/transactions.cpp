@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The offloads of transactions (store/transaction.hpp). A short one is carried out by the thread of
-// the scheduler in one piece; a long one, and one that has found no memory, by a helper. Where the
-// log is full it begins anew when there may be room. One with a number whose number another request
-// runs looks again after a moment.
+// The offloads of transactions (store/transaction.hpp). The scheduler's thread executes a short one
+// in one piece; a helper executes a long one, and one that found no memory. If the log is full, it
+// starts over when there may be room. A numbered one whose number another request is executing
+// retries shortly after.
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -34,13 +34,13 @@ namespace {
 constexpr std::uint64_t kRepeatedPaceNs = 100'000;
 
 struct TransactState {
-  std::vector<store::ObjectSteps> objects;  // empty: it was not read yet
+  std::vector<store::ObjectSteps> objects;  // empty: not read yet
   memory::VersionClock* clock = nullptr;
   std::optional<Result<store::Transacted>> done;
-  std::string found;       // made before anything is written
-  store::ClientTurn turn;  // of one that has a number
+  std::string found;       // reserved before anything is written
+  store::ClientTurn turn;  // of a numbered one
   std::optional<store::RequestNumber> number;
-  std::unique_ptr<store::KeptAnswer> known;  // that its number came to before
+  std::unique_ptr<store::KeptAnswer> known;  // the earlier outcome of its number
   tree::StarvedWrite starved;                // `since_ns` 0: it has found memory so far
   bool is_long = false;                      // not for the scheduler's thread
 };
@@ -62,15 +62,15 @@ Next run_on_helper(Call& call, TransactState& state) {
   });
 }
 
-// A number that is refused for good is never done, whatever is still on its way.
+// A number that is refused for good is never executed, whatever is still under way.
 Next refuse_number(Call& call, TransactState& state, const Error& error,
                    std::string_view words = {}) {
   if (store::is_refused_for_good(error)) state.turn.refuse(error);
   return call.fail(error, words);
 }
 
-// As other writes it waits a while for memory that others hold, and then on a helper, which makes
-// room before. Nothing: it has found some, or is refused.
+// Like other writes, waits a while for memory that others hold, and then runs on a helper, which
+// first frees some. Nothing: it has found some, or is refused.
 std::optional<Next> try_again(Call& call, TransactState& state) {
   if (*state.done || state.done->error().code != Code::out_of_memory) return std::nullopt;
   tree::StarvedWrite& starved = state.starved;
@@ -89,7 +89,7 @@ store::NumberedClients& clients_of(Call& call) {
   return call.services().store.parts.of<store::NumberedClients>();
 }
 
-// Nothing: it is durable.
+// Nothing: the record is durable.
 std::optional<Next> await_record(Call& call, std::uint64_t sequence) {
   if (sequence == 0) return std::nullopt;
   base::DurableMark& mark = call.catalog().redo()->mark();
@@ -98,14 +98,14 @@ std::optional<Next> await_record(Call& call, std::uint64_t sequence) {
   return failed ? call.fail(catalog::kRecordLost) : call.after_release();
 }
 
-// Until versions of its clock may be released. Objects that make no records wait for other writers
+// Waits until versions of its clock may be released. Objects without records wait for other writers
 // alone, and no mark rises for them.
 Next await_clock(Call& call, const TransactState& state) {
   const bool is_recorded = state.objects.front().object->redo() != nullptr;
   return is_recorded ? call.after_release() : call.again();
 }
 
-// Nothing here may fail for memory: it is done.
+// Must not fail for memory: the transaction is done.
 Next answer_transaction(Call& call, TransactState& state, bool is_numbered) {
   const store::Transacted& done = **state.done;
   if (state.clock->released_now() < done.wait_for) {
@@ -120,7 +120,7 @@ Next answer_transaction(Call& call, TransactState& state, bool is_numbered) {
   return answer(call, object_calls::TransactReply{done.version, state.found});
 }
 
-// What the number came to before, under the same rules.
+// The earlier outcome of its number, under the same rules.
 Next answer_known(Call& call, const store::KeptAnswer& known) {
   using Release = store::KeptAnswer::Release;
   const Release release = known.release(call.catalog().redo());
@@ -147,7 +147,7 @@ Next run_transaction(Call& call, const object_calls::Transact& asked, TransactSt
     state.objects = *std::move(objects);
   }
   if (!state.done) {
-    // So many others wait for their records to be durable, or have waited for so long.
+    // Too many others wait for durability, or have waited for too long.
     if (!state.clock->may_take()) return await_clock(call, state);
     if (any_must_wait(state.objects)) return call.after_release();
     if (state.is_long || state.starved.since_ns != 0) return run_on_helper(call, state);
@@ -199,7 +199,7 @@ Next transact_once(Call& call, const object_calls::TransactOnce& asked) {
 }
 
 struct ForgetState {
-  std::optional<std::uint64_t> sequence;  // it is forgotten, by this record
+  std::optional<std::uint64_t> sequence;  // of the record that forgets it
 };
 
 Next refuse_client(Call& call, const Error& error) {
@@ -220,7 +220,7 @@ Next forget_client(Call& call, const object_calls::TransactionClient& asked) {
   return answer(call, object_calls::ClientReply{});
 }
 
-// Whatever is recorded of a client later has that it was made before it, so it need not be durable.
+// Every later record of a client follows that of its creation, so this one need not be durable.
 Next serve_client(Call& call, const object_calls::TransactionClient& asked) {
   store::NumberedClients& clients = clients_of(call);
   catalog::RedoSink* const sink = call.catalog().redo();

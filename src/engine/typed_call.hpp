@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers that are given their request as what it is, and answer with their reply: reading,
-// refusing and writing are the codec's (wire/call_codec.hpp).
+// Handlers with typed requests and replies: the codec parses, rejects and encodes
+// (wire/call_codec.hpp).
 #pragma once
 
 #include "engine/call.hpp"
@@ -35,7 +35,8 @@ Next read_and_step(Call& call) {
   return kStep(call, *request);
 }
 
-/// The row of a call and its handler. `kStep` is called again as Call says, with the same request.
+/// The row of a call with its handler. `kStep` may be called several times, as Call describes, with
+/// the same request.
 template <class Request, Next (*kStep)(Call&, const Request&)>
 [[nodiscard]] constexpr Offload serve(CallHandler more = {}) {
   more.step = &read_and_step<Request, kStep>;

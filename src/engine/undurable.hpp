@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a scheduler waits until more is durable, and how it is woken then. Part of Scheduler,
-// which alone includes it (scheduler_durable.cpp).
+// The answers and requests of a scheduler that wait for durability, and its wake-up. A part of
+// Scheduler, included only by scheduler_durable.cpp.
 //
-// Nothing is looked at again before the mark has risen: while a disk stalls, a turn costs two
-// loads. The exceptions are short, and then `look_again` is set: a version whose records are
-// durable, and which is not released, for a writer of an older one has not said yet that it is
-// done, or releases are held for a moment; what began to wait when no record was on its way to the
-// disk.
+// Nothing is checked again before the durable mark has risen: while a disk stalls, a turn costs two
+// loads. There are short exceptions, which set `look_again`: a version whose records are durable
+// but which is not released, because a writer of an older one has not finished or releases are
+// suspended; and a wait that began when no record was on its way to the disk.
 //
-// Thread: that of the scheduler; wake() any.
+// Thread: the scheduler's; wake() any.
 #pragma once
 
 #include <cstddef>
@@ -27,14 +26,14 @@ namespace espalier::offload {
 
 /// What an answer waits for.
 struct Scheduler::AnswerWaits {
-  std::uint64_t sequence = 0;  ///< no record that it tells of has a higher one
-  std::uint64_t version = 0;   ///< of what its request works on; 0: none
+  std::uint64_t sequence = 0;  ///< the highest record that it depends on
+  std::uint64_t version = 0;   ///< of its request's object; 0: none
 
   [[nodiscard]] bool any() const { return (sequence | version) != 0; }
 };
 
 struct Scheduler::Undurable final : base::DurableMark::Sleeper {
-  /// An answer that its request keeps: it is long, or there is no memory for the queue.
+  /// An answer that stays in its request: it is long, or there is no memory for the queue.
   struct OfRequest {
     Request* request;
     AnswerWaits waits;
@@ -47,7 +46,7 @@ struct Scheduler::Undurable final : base::DurableMark::Sleeper {
     if (mark != nullptr) mark->leave(*this);
   }
 
-  /// For so many requests. Errors: std::bad_alloc.
+  /// Reserves for so many requests. Errors: std::bad_alloc.
   void make_room(std::size_t places) {
     const auto more = [places](auto&... lists) {
       (base::reserve_more(lists, places - lists.size()), ...);
@@ -57,13 +56,13 @@ struct Scheduler::Undurable final : base::DurableMark::Sleeper {
   void wake() noexcept override { scheduler.wake(); }
 
   Scheduler& scheduler;
-  base::Chain<Connection, &Connection::next_waiting> connections;  // that have answers waiting
+  base::Chain<Connection, &Connection::next_waiting> connections;  // with waiting answers
   std::vector<OfRequest> kept;
-  std::vector<Request*> for_release;  // they go on when more is released
-  std::vector<Request*> going_on;     // of them, in this turn
-  std::uint64_t looked_at = 0;        // up to where all was durable
+  std::vector<Request*> for_release;  // they continue when more is released
+  std::vector<Request*> going_on;     // in this turn
+  std::uint64_t looked_at = 0;        // all up to here was durable then
   bool knew_failure = false;
-  bool look_again = false;            // in the next turn, whatever the mark says
+  bool look_again = false;            // in the next turn, whatever the mark
   base::DurableMark* mark = nullptr;  // that wakes it; null: it never slept
 };
 

@@ -11,13 +11,13 @@
 namespace espalier::offload {
 namespace {
 
-// Answers that a queue has room for when it is first used.
+// The first capacity of a queue.
 constexpr std::size_t kCapacityFirst = 16;
 
 }  // namespace
 
 WaitingAnswers::~WaitingAnswers() {
-  ESPALIER_ASSERT(empty());  // each counts among the users of what it tells of
+  ESPALIER_ASSERT(empty());  // each counts as a user of its object
   resize(0, nullptr);
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers of one connection that wait until what they tell is durable, when their requests are gone
-// (docs/design/durability.md). They stand in the order in which their records were handed over, and
-// are given in that order.
+// A connection's answers that wait for durability after their requests were freed
+// (docs/design/durability.md): a queue in the order of their records, which is the order of
+// sending.
 //
-// Their memory is of the connection's share of that for messages. Where there is none, a request
-// keeps its answer.
+// The queue is charged to the connection's share of message memory. Where that is exhausted, the
+// request keeps its answer.
 //
-// Thread: that of the scheduler.
+// Thread: the scheduler's.
 #pragma once
 
 #include <array>
@@ -21,16 +21,16 @@
 
 namespace espalier::offload {
 
-/// An answer whose request is gone.
+/// An answer whose request was freed.
 struct WaitingAnswer {
-  /// Bytes of payload that one may have: the detail of an error, a number.
+  /// Longest payload: an error's detail, a number.
   static constexpr std::size_t kPayloadMax = 16;
 
   wire::ResponseHeader header{};     ///< flags, code, versions and tag
-  std::uint64_t sequence = 0;        ///< no record that it tells of has a higher one
+  std::uint64_t sequence = 0;        ///< the highest record that it depends on
   std::uint64_t version = 0;         ///< of `of`, that must be released; 0: none
-  WorkedOn* of = nullptr;            ///< counts it among its users; null: nothing
-  std::uint64_t timed_since_ns = 0;  ///< its request was timed since then; 0: it was not
+  WorkedOn* of = nullptr;            ///< counts the answer as a user; null: none
+  std::uint64_t timed_since_ns = 0;  ///< its request's sample began then; 0: not sampled
   std::array<char, kPayloadMax> payload{};
   std::uint8_t payload_bytes = 0;
   std::uint8_t ring = 0;
@@ -42,7 +42,7 @@ struct WaitingAnswer {
 
 class WaitingAnswers {
  public:
-  /// What an empty queue keeps memory for.
+  /// The capacity that an empty queue keeps.
   static constexpr std::size_t kKept = 128;
 
   explicit WaitingAnswers(rings::MessageShare& share) : share_(share) {}
@@ -53,14 +53,14 @@ class WaitingAnswers {
 
   [[nodiscard]] bool empty() const { return count_ == 0; }
   [[nodiscard]] std::size_t size() const { return count_; }
-  /// Of requests with so many hops behind them.
+  /// Those of requests with so many hops.
   [[nodiscard]] std::uint32_t of_hops(std::uint8_t hops) const { return by_hops_[hops]; }
-  /// Makes room for one more. False: the share, or the process, has no memory for it.
-  /// Cost: grows twofold, so a copy now and then.
+  /// Makes room for one more. False: the share, or the process, has no memory. Cost: doubles the
+  /// capacity, so sometimes a copy.
   [[nodiscard]] bool make_room() noexcept;
   /// Requires: make_room() was true.
   void push(const WaitingAnswer& answer) noexcept;
-  /// The one that is given next. Requires, of both: it is not empty.
+  /// The next to be sent. Requires, of both: it is not empty.
   [[nodiscard]] const WaitingAnswer& front() const { return answers_[place_of_next()]; }
   void pop() noexcept;
 

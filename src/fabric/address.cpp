@@ -231,8 +231,8 @@ struct Route {
   std::uint32_t mtu_bytes;
 };
 
-/// A socket that is connected and never used tells the way that packets would take: through any
-/// interface, if none is named.
+/// Finds the route that packets would take, by a socket that is connected and never used: through
+/// any interface, if none is named.
 Result<Route> find_route(const roce::PortAddress& to, const std::optional<roce::IpAddress>& local,
                          const std::string& interface) {
   const bool six = to.ip.is_v6;

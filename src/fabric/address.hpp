@@ -12,12 +12,12 @@
 // HOST is an address of IPv4 or IPv6, in brackets if a PORT stands behind it, or a name, which is
 // looked up each time that an endpoint is opened (fabric/host_name.hpp). PORT is 4791, or of `ofi`
 // 7471, unless given; to listen, 0 takes one that is free. SERVICE, 1 to 65535, is 1 unless given.
-// PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255, is one that is free unless
-// given: of those who connect to a PATH, each has another one, and who listens has them all.
+// PROVIDER is a name that libfabric knows: tcp, verbs. LINK, 0 to 255, is a free one unless given:
+// each client of a PATH has a link of its own, and the server has them all.
 // INTERFACE is one of the machine on which the address is used, with HOST as its own address to
-// listen; to connect, it is what leads to HOST. So, if interfaces are called alike, one text tells
-// a server where to listen, and its clients whom to ask. Which IP addresses the ends of a link
-// have, memif/port.hpp says.
+// listen; to connect, it is the interface that leads to HOST. So, if interfaces are named alike, a
+// server and its clients can use the same text. memif/port.hpp defines the IP addresses of the ends
+// of a link.
 //
 // Thread: any; no state.
 #pragma once
@@ -38,8 +38,8 @@ struct FabricAddress {
   enum class Transport : std::uint8_t { shm, roce, memif, ofi, xdp };
   Transport transport = Transport::shm;
   std::string path;  // shm, memif
-  /// shm, memif: as who the server may run beside this user and root (base/trusted_server.hpp). No
-  /// part of the text.
+  /// shm, memif: the user that the server may run as beside this user and root
+  /// (base/trusted_server.hpp). Not part of the text.
   std::optional<std::uint32_t> server_user{};
   roce::PortAddress where;            // roce, xdp, ofi; port 0: any that is free
   std::string name{};                 // of the machine, in place of where.ip; empty: none
@@ -50,10 +50,10 @@ struct FabricAddress {
   friend bool operator==(const FabricAddress&, const FabricAddress&) = default;
 };
 
-/// Who can come to an address.
+/// The reach of an address.
 enum class Reach : std::uint8_t {
-  user = 0,     // this user, and root: it is a socket that lets in nobody else
-  machine = 1,  // whoever is on this machine
+  user = 0,     // this user, and root: the socket's mode admits no other
+  machine = 1,  // every user of this machine
   network = 2,  // others too
 };
 [[nodiscard]] Reach reach_of(const FabricAddress& address);
@@ -67,7 +67,7 @@ enum class AddressFault : std::uint32_t {
   any_host = 4,    // stands for all addresses of a machine, or for many machines
   port = 5,        // no port; of roce no number below 49152: those above are what cards send from
   service = 6,     // no number from 1 to 65535
-  free_port = 7,   // port 0, where somebody is to be asked
+  free_port = 7,   // port 0, where an address to connect to is needed
   ip_version = 8,  // the address to send from is of the other version
   link_local = 9,  // means nothing without an interface, which cannot be named
   provider = 10,   // no name as libfabric's providers have
@@ -88,8 +88,8 @@ struct Listening {
   std::unique_ptr<Endpoint> endpoint;
   FabricAddress address;  // with the port that was taken
 };
-/// Opens an endpoint that listens; waits for the resolver where the address has a name, as
-/// open_for_connecting() does. Errors: already_exists (somebody listens there), invalid_argument
+/// Opens an endpoint that listens; waits for the resolver if the address has a name, as
+/// open_for_connecting() does. Errors: already_exists (a process listens there), invalid_argument
 /// (no path of a socket), unsupported (detail: an ofi::Unsupported or an xdp::Unsupported), system
 /// (ENODEV: there is no such interface; EADDRNOTAVAIL: that is no address of it; ENXIO: as
 /// look_up()).
@@ -104,9 +104,9 @@ struct Connecting {
 /// Opens an endpoint from which `target` can be reached: through `local`, else through the address
 /// from which the system would send. Errors: invalid_argument (detail: an AddressFault),
 /// unsupported (detail: an ofi::Unsupported, connect() too; or an xdp::Unsupported),
-/// connection_lost (nobody listens at the path of memif, or he does not answer),
-/// not_permitted (detail 7: another user's process listens at a path of memif or shm where anybody
-/// could have been first; of shm, connect()),
+/// connection_lost (no process listens at the path of memif, or it does not answer),
+/// not_permitted (detail 7: another user's process listens at a path of memif or shm that any user
+/// could have made; of shm, connect()),
 /// too_many_participants (no link of memif is free), system (ENETUNREACH: no way there; ENODEV: no
 /// such interface; EADDRNOTAVAIL: `local` is not of this machine; ENXIO: as look_up()).
 Result<Connecting> open_for_connecting(const FabricAddress& target,

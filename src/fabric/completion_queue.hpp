@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the ends of work requests are told.
+// A completion queue [verbs: CQ], for work requests and receives of the pairs of one endpoint.
 //
 // Invariants
-// I1. Never more entries than places: whatever will be told reserves its place when it is posted,
-//     so a queue cannot overflow, and post() refuses what would not fit.
+// I1. A queue cannot overflow: each request reserves the entry of its completion when it is posted,
+//     and post() refuses what would not fit.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -23,38 +23,38 @@ class Endpoint;
 
 class CompletionQueue {
  public:
-  /// `capacity`: work requests and receives that may be posted, or told and not yet polled, over
-  /// all pairs that tell here. The endpoint outlives the queue.
+  /// `capacity`: work requests and receives that may be posted, or completed and not yet polled,
+  /// over all pairs that use this queue. The endpoint outlives the queue.
   CompletionQueue(Endpoint& endpoint, std::uint32_t capacity);
   CompletionQueue(const CompletionQueue&) = delete;
   CompletionQueue& operator=(const CompletionQueue&) = delete;
 
-  /// Makes progress, then takes what has been told, oldest first. Returns how many.
+  /// Makes progress, then takes completions, oldest first. Returns how many.
   std::size_t poll(std::span<Completion> into);
   /// Completions that poll() would take without making progress.
   [[nodiscard]] std::uint32_t waiting() const { return end_ - begin_; }
 
   // For transports.
 
-  /// Sets a place aside; false: there is none.
+  /// Reserves an entry; false: the queue is full.
   [[nodiscard]] bool reserve() {
     if (waiting() + reserved_ >= capacity_) return false;
     ++reserved_;
     return true;
   }
-  /// Sets so many aside, or as many as there are; returns how many.
+  /// Reserves so many, or as many as there are; returns how many.
   [[nodiscard]] std::uint32_t reserve_up_to(std::size_t wanted) {
     const std::uint32_t free = capacity_ - (waiting() + reserved_);
     const auto got = static_cast<std::uint32_t>(std::min<std::size_t>(wanted, free));
     reserved_ += got;
     return got;
   }
-  /// Gives such a place back: there is nothing to tell.
+  /// Releases a reserved entry: nothing completes.
   void release() {
     ESPALIER_DEBUG_ASSERT(reserved_ != 0);
     --reserved_;
   }
-  /// Uses such a place.
+  /// Writes a completion into a reserved entry.
   void push(const Completion& completion) {
     ESPALIER_DEBUG_ASSERT(reserved_ != 0);
     --reserved_;
@@ -62,8 +62,8 @@ class CompletionQueue {
   }
 
  private:
-  // A completion as words: one that is stored field by field and loaded soon after in wider pieces
-  // makes the processor wait until the stores before it are done, a READ's bytes among them.
+  // A completion as words. One stored field by field and soon loaded in wider pieces would stall on
+  // failed store forwarding, behind all earlier stores, a READ's bytes among them.
   struct Entry {
     std::uint64_t work_id;
     std::uint64_t old_value;

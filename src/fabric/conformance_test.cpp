@@ -230,7 +230,7 @@ TEST_P(FabricConformance, AWriteWithImmediateTellsOfWhatIsThere) {
   }
 }
 
-// Not only for who asks next through the same pair.
+// Not only for the next request of the same pair.
 TEST_P(FabricConformance, ACompletedWriteIsThere) {
   if (!scene.properties().write_is_placed) return;
   const auto pair = scene.connect();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of the headers before a RoCEv2 packet: Ethernet, VLAN tags, IP, UDP. For whatever reads
-// or writes whole frames; the headers' bytes are drawn in fabric/roce/frame.hpp.
+// Constants of the headers before a RoCEv2 packet: Ethernet, VLAN tags, IP, UDP. For code that
+// reads or writes whole frames; fabric/roce/frame.hpp draws the headers.
 //
 // All numbers of these headers are big-endian.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Names of machines in addresses of the fabric: how they are written, and what the system's
-// resolver says of them (/etc/hosts, DNS, as nsswitch.conf has it), each time that an endpoint is
-// opened. Whoever answers the resolver says where clients go, so what must not go elsewhere has
-// secrets, by which both sides prove who they are, or numbers.
+// Host names in addresses of the fabric: their syntax, and their lookup by the system's resolver
+// (/etc/hosts, DNS, as nsswitch.conf has it), each time that an endpoint is opened. An attacker who
+// controls the resolver decides where clients connect; so connections that must not be redirected
+// use secrets, by which both sides authenticate, or numeric addresses.
 //
 // Thread: any; look_up() waits for the resolver, which may take many seconds.
 #pragma once
@@ -27,7 +27,7 @@ namespace espalier::fabric {
 [[nodiscard]] std::optional<roce::IpAddress> pick_address(const addrinfo* list,
                                                           std::optional<bool> is_v6);
 
-/// Errors: system (ENXIO: the name has no such address, or the resolver says nothing just now).
+/// Errors: system (ENXIO: the name has no such address, or the resolver does not answer).
 Result<roce::IpAddress> look_up(const std::string& name, std::optional<bool> is_v6 = {});
 
 }  // namespace espalier::fabric

@@ -52,7 +52,7 @@ TEST(HostName, TheFirstAddressOfIpv4IsTaken) {
   EXPECT_EQ(picked({}), "");
 }
 
-// Whoever answers the resolver could name them.
+// A malicious resolver could return them.
 TEST(HostName, WhatIsNoMachinesOwnIsLeftOut) {
   EXPECT_EQ(picked({"0.0.0.0", "224.0.0.1", "255.255.255.255", "::", "ff02::1", "fe80::1",
                     "::ffff:192.0.2.1"}),
@@ -61,7 +61,7 @@ TEST(HostName, WhatIsNoMachinesOwnIsLeftOut) {
 }
 
 TEST(HostName, OneThatIsNotKnownIsAnError) {
-  // Longer than a label may be, so nobody is asked.
+  // Longer than a label may be, so the resolver is not asked.
   const auto found = look_up(std::string(64, 'a'));
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error(), fail(Code::system, ENXIO).error());
@@ -72,7 +72,7 @@ TEST(HostName, OneThatIsNotKnownIsAnError) {
 TEST(HostName, EndsMeetByTheNameOfThisMachine) {
   auto listening = open_for_listening(*parse("roce://localhost:0/7"), *RegionTable::create());
   ASSERT_TRUE(listening) << message(listening.error());
-  EXPECT_EQ(listening->address.name, "");  // what others are told is where it listens
+  EXPECT_EQ(listening->address.name, "");  // it publishes the address where it listens
   EXPECT_TRUE(listening->address.where.ip.is_loopback());
   FabricAddress target = listening->address;
   target.name = "localhost";
@@ -82,7 +82,7 @@ TEST(HostName, EndsMeetByTheNameOfThisMachine) {
   expect_to_meet(*listening, *connecting);
 }
 
-// Without secrets a node listens for this machine alone, which nobody knows of a name.
+// Without secrets a node listens for this machine alone, which a name does not guarantee.
 TEST(HostName, OneMayReachANetwork) {
   EXPECT_EQ(reach_of(*parse("roce://localhost/1")), Reach::network);
 }

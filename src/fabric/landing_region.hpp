@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A landing region: memory of its own for one session, which the session's peer may WRITE and READ,
-// and which this process reads as what it is: bytes that somebody else changes at any time.
+// A landing region: memory for one session, which the session's peer may WRITE and READ, and which
+// this process reads as untrusted bytes that another process changes at any time.
 //
-// It shares no page, no file and no key with anything else, and ends with its session. What lies in
-// it is read by read_once() alone: one copy, clamped to the region; the copy is checked, and the
-// copy is used. There is no pointer into it to be had.
+// It shares no page, no file and no key with anything else, and ends with its session. read_once()
+// is the only access: one copy, clamped to the region; the caller checks and uses the copy. No
+// pointer into the region is handed out.
 //
-//   peer:  WRITE a request, an image, a filter  ...  then says by its ring where that lies
+//   peer:  WRITE a request, an image, a filter  ...  then says in its ring where that lies
 //   here:  read_once(where it says)  ->  check  ->  use
 //
-// Over transports whose peers map memory (Properties::peer_maps_memory) it lies in a memfd that
-// keeps its length: sealed against shrinking and growing, and against other seals, so that no peer
-// can take pages from under a reader, or forbid us to give them back. A peer can punch holes in it,
-// as it can write zeros. It is not sealed against writing, nor against writing in future, for the
-// peer maps it later than this. Else it is memory of this process.
+// Over transports whose peers map memory (Properties::peer_maps_memory) it lies in a memfd of fixed
+// length: sealed against shrinking and growing, and against other seals, so that no peer can
+// truncate it under a reader, or keep this process from freeing it. A peer can punch holes in it,
+// as it can write zeros. It is not sealed against writing, nor against future writing, for the peer
+// maps it later than this. Over other transports it is private memory of this process.
 //
 // Invariants
 // I1. A peer reaches these bytes and no others by the region's key, and only from its own domain.
@@ -57,7 +57,7 @@ class LandingRegion {
   LandingRegion& operator=(LandingRegion&& other) noexcept;
   ~LandingRegion() { give_back(); }
 
-  /// What the peer must know.
+  /// What the peer needs to reach it.
   [[nodiscard]] const RemoteRegion& remote() const { return region_.remote(); }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
@@ -70,7 +70,7 @@ class LandingRegion {
   /// The same for a struct of fixed bytes: nothing, unless all of it lies within.
   template <class T>
   [[nodiscard]] std::optional<T> read_once(std::uint64_t offset) const {
-    // Whatever bytes come, they are some value of it.
+    // Any bytes are a value of it.
     static_assert(std::is_trivially_copyable_v<T> && std::has_unique_object_representations_v<T>);
     T copy;
     const auto bytes = std::as_writable_bytes(std::span(&copy, 1));
@@ -78,12 +78,13 @@ class LandingRegion {
     return copy;
   }
 
-  /// Revokes its key, and waits for accesses that go on: from here on the peer changes nothing, but
-  /// where peers map memory. The bytes stay to be read. Errors, threads: as RegionTable::revoke().
+  /// Revokes its key, and waits for accesses in progress: from here on the peer changes nothing,
+  /// except where peers map memory. The bytes stay readable. Errors, threads: as
+  /// RegionTable::revoke().
   void revoke() { region_.revoke(); }
-  /// Revokes its key, waits for accesses that go on, and gives the memory back to the system. A
-  /// second time nothing happens, and there is nothing to read. Requires: no read_once() goes on;
-  /// else as RegionTable::revoke().
+  /// Revokes its key, waits for accesses in progress, and returns the memory to the system.
+  /// Repeated calls do nothing, and there is nothing to read. Requires: no read_once() is in
+  /// progress; else as RegionTable::revoke().
   void give_back();
 
  private:

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers that a peer must not guess: of pairs, first packets and connections. They come from the
-// system; or from a seed, so that a test or a simulation can repeat them. Whoever sees some of a
-// seed's numbers can work out the others (base::Random is no cipher), so nobody who talks to
-// unknown peers may have a seed.
-//
+// Unpredictable numbers: of pairs, first packets and connections. They come from the system; or
+// from a seed, so that a test or a simulation is reproducible. An attacker who sees some numbers of
+// a seed can compute the others (base::Random is no cipher), so an endpoint that talks to untrusted
+// peers must not use a seed.
 // Thread: one at a time.
 #pragma once
 
@@ -27,14 +26,14 @@ class NumberSource {
   [[nodiscard]] std::uint64_t draw() {
     if (seeded_) return (*seeded_)();
     if (left_ == 0) refill();
-    // Nobody finds it here afterwards.
+    // A used number must not stay in memory.
     const std::uint64_t number = batch_[--left_];
     batch_[left_] = 0;
     return number;
   }
 
  private:
-  // As much as the system gives at once whatever happens, and in one call for many connections.
+  // The most that getrandom() returns uninterrupted, and in one call for many connections.
   static constexpr std::size_t kBatch = 256 / sizeof(std::uint64_t);
 
   NumberSource() = default;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stores of a WRITE, as its region wants them placed (placement.hpp).
+// The stores of a WRITE, placed as its region demands (placement.hpp).
 //
 //   store_placed() each part, while its region is found  ->  finish_write()  ->  acknowledge it
 //
-// A part that goes past the cache is fenced at once, and not only before the acknowledgement: a
-// store that is still under way when its region is given back would come after its owner's own.
+// A part that bypasses the cache is fenced immediately, not only before the acknowledgement: a
+// store that is still in flight when its region is revoked would overtake its owner's own.
 //
 // Thread: any; the fence is of the thread that has stored.
 #pragma once
@@ -19,7 +19,7 @@
 namespace espalier::fabric {
 
 #if defined(ESPALIER_PLANTED_BUGS)
-/// What a test's model of a cache is told of the stores of WRITEs.
+/// Receives the stores of WRITEs, for a test's model of a cache.
 class StoreObserver {
  public:
   virtual ~StoreObserver() = default;
@@ -29,8 +29,8 @@ class StoreObserver {
 inline std::atomic<StoreObserver*> store_observer{nullptr};
 #endif
 
-/// store_placed() of what is not placed by ordinary stores alone. What went past the cache has left
-/// the processor when this returns.
+/// The slow path of store_placed(): placements other than ordinary stores alone. Stores that bypass
+/// the cache have left the processor when this returns.
 void store_by_kind(std::byte* to, const std::byte* from, std::size_t bytes, Placement placement);
 
 /// Copies a part of a WRITE, from any address to any other.
@@ -42,7 +42,7 @@ inline void store_placed(std::byte* to, const std::byte* from, std::size_t bytes
   store_by_kind(to, from, bytes, placement);
 }
 
-/// All of a WRITE is in place: it may be acknowledged. Counts it.
+/// Counts a WRITE whose bytes are all in place: it may be acknowledged.
 inline void finish_write(const WriteTarget& target, std::uint64_t bytes, PlacedCounter& counter) {
   if (bytes != 0) counter.count(target.at, bytes, target.placement);
 }

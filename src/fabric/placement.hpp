@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the bytes of a WRITE go on the machine that they are written to: into the processor's
+// Placement of the bytes of a WRITE on the machine that they are written to: into the processor's
 // cache, or past it [RAMBDA §III-D, §IV-B, Fig. 5 and 6: adaptive DDIO].
 //
 //                        volatile memory         persistent memory
@@ -7,12 +7,12 @@
 //   cache                cache                   cache: not durable until it is written back
 //   memory               past it                 past it
 //
-// The paper's network card knows of each registered region which memory it is, and sets a bit in
-// the packets of the bus (TPH). Here those who place bytes are programs: the responder of `sim`,
-// `roce` and `ofi`, and over `shm` the requester itself.
+// The paper's network card knows the kind of memory of each registered region, and sets a bit in
+// the bus packets (TPH). Here programs place the bytes: the responder of `sim`, `roce` and `ofi`,
+// and over `shm` the requester itself.
 //
-// A medium is written in granules of 256 bytes, whole. Lines that are evicted from a cache come in
-// whatever order, so each may cost a granule; what goes past the cache comes as it was written.
+// A medium is written in whole granules of 256 bytes. Lines that are evicted from a cache arrive in
+// arbitrary order, so each may cost a granule; stores past the cache arrive in order.
 //
 // Thread: any.
 #pragma once

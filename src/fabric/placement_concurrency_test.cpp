@@ -58,10 +58,10 @@ void write_rounds(shm::Side& client, const RemoteRegion& remote, std::uint64_t p
   }
 }
 
-// Bytes past the cache have no order of their own that a processor promises: the fence behind each
-// WRITE keeps a number from being seen before the bytes that it tells of. The processors at hand
-// show none of that without the fence either, so this is a stress, and what it counts; the fence
-// itself is what placement_planted_test.cpp looks at.
+// Stores past the cache have no order of their own that a processor promises: the fence behind each
+// WRITE keeps a number from being seen before the bytes that it announces. The processors at hand
+// show none of that without the fence either, so this is a stress test of the counters too; the
+// fence itself is checked by placement_planted_test.cpp.
 TEST(PlacementConcurrency, WhoSeesALaterWriteSeesTheEarlierOne) {
   constexpr std::uint64_t kRounds = 20'000;
   PersistentTarget persistent;

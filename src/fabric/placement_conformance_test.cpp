@@ -131,7 +131,7 @@ TEST_P(FabricPlacement, AWriteThatIsRefusedIsNotCounted) {
   EXPECT_EQ(counted().granules, 0u);
 }
 
-// Its stores are not the holder's, who would have to place them.
+// The holder's ordinary stores would not be placed as the region demands.
 TEST_P(FabricPlacement, MemoryThatIsNotForOrdinaryStoresIsNotHandedOut) {
   const auto pair = scene.connect();
   const auto mapped = [&](const Registration& region) {

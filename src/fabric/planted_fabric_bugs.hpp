@@ -16,7 +16,7 @@ enum class Bug : std::uint8_t {
   acknowledgement_is_answer,  // a READ or atomic ends by an acknowledgement of what is behind it
   read_resumes_elsewhere,     // what is missing of a READ is asked for from its beginning
   not_ready_takes_message,    // a SEND that found no receive counts as executed
-  peer_of_any_port,           // whoever sends from the peer's machine is taken for the peer
+  peer_of_any_port,           // any port of the peer's machine is taken for the peer
   retries_in_silence_only,    // what the peer says again and again to be missing is sent for ever
   any_psn_in_window,          // whatever its PSN, a packet is answered
 
@@ -35,12 +35,12 @@ enum class Bug : std::uint8_t {
   persistent_in_cache,        // what should go past the cache is stored through it
 
   // Of shared keys (shared_map.hpp).
-  shared_keys_outlive_own,    // who has lost its own key reads by the shared ones
+  shared_keys_outlive_own,    // a session that has lost its own key reads by the shared ones
   changed_duplicate_dropped,  // a duplicate that carries another address is no duplicate
   shared_read_of_any_length,  // it may have more packets for answer than one
 
   // Of posts that are not all signalled (post_queue.hpp).
-  failed_post_believed,  // a completion tells of success, whatever its status
+  failed_post_believed,  // a completion counts as success, whatever its status
   atomic_posted_again,   // an atomic goes twice, as if it had been lost
   last_not_signalled,    // what is added last before a doorbell may have no completion behind it
 
@@ -57,17 +57,17 @@ enum class Bug : std::uint8_t {
   // Of links with hostile peers.
   note_of_any_ring,        // whatever ring a note names is taken for the first
   note_by_any_verb,        // slots may be sent where they are to be written, and the other way
-  note_of_any_slot,        // a note may tell of slots beyond all that the ring holds
+  note_of_any_slot,        // a note may name slots beyond all that the ring holds
   credit_of_any_length,    // a credit need not be 8 bytes
-  session_of_any_rings,    // who names a session gets it whatever rings he wants
+  session_of_any_rings,    // a client that names a session gets it with any ring sizes
   one_domain_for_all,      // through the pair of one session the memory of others is reached
   refused_not_closed,      // a pair that was made to refuse is dropped with what it has taken
-  posts_taken_by_anybody,  // nothing is set aside for those who come after
-  challenge_repeated,      // who is to prove himself is given the same number as others
-  proof_not_checked,       // whoever names a name is taken for it
-  hello_taken_twice,       // a hello that was heard on the way may be said again
-  hello_taken_late,        // a hello that was kept back is good after the next one came
-  receives_held_by_all,    // those who leave messages unfinished leave no receive to others
+  posts_taken_by_anybody,  // nothing is reserved for later sessions
+  challenge_repeated,      // a client gets the same challenge as others
+  proof_not_checked,       // a client that claims a name is taken for it
+  hello_taken_twice,       // replay: a captured hello is accepted a second time
+  hello_taken_late,        // replay: a delayed hello is accepted after a later one
+  receives_held_by_all,    // peers with unfinished messages leave no receives to others
 };
 
 using base::planted;

@@ -59,8 +59,8 @@ bool PostQueue::ring() {
   return posted.taken != 0;
 }
 
-// Where the heap has nothing nobody knows how much of it the pair has taken: so all of it ends as
-// what has left, and completions are no longer believed.
+// When the heap is exhausted it is unknown how many the pair has taken: so all of them end as
+// unknown, and later completions are ignored.
 Posted PostQueue::post_waiting() {
   try {
     if (planted(Bug::atomic_posted_again)) {

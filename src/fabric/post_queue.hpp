@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// Posts of one pair, few of which are signalled [RAMBDA §III-C]: all that is added between two
-// doorbells leaves together, and one completion tells of many.
+// Selective signalling: posts of one pair, few of which are signalled [RAMBDA §III-C]. All that is
+// added between two doorbells leaves together, and one completion covers many posts.
 //
 //   add() -> waiting -> ring() -> in flight -> completed() -> ends()
 //
-// Signalled are the last of each doorbell and each k-th. A pair tells its requests in order, so a
-// completion is also that of all before it, the failed one too: what failed is told whether it was
-// signalled or not. What came behind a failure may have left, and may still take effect, until the
-// peer has revoked the key by which it was to; nothing here is posted again.
+// The last post of each doorbell and each k-th are signalled. A pair completes its requests in
+// order, so a completion also completes all posts before it; a failed post always completes,
+// signalled or not. Posts behind a failure may have left, and may still take effect, until the peer
+// has revoked the key that they use; nothing here is posted again.
 //
-// What posts answers of rings goes through here for each of them, so what is added is built in the
-// place from which it is posted (fabric/types.hpp).
+// Cost: each post that answers rings goes through here, so it is built in the place from which it
+// is posted (fabric/types.hpp).
 //
 // Invariants
 // P1. Each post that was added ends once, in the order in which they were added.
-// P2. What a post names of this process is the fabric's own until its end is told.
+// P2. The fabric owns the memory that a post names until the post is among ends().
 // P3. What is not signalled has something signalled behind it, or waits for the next doorbell.
 //
 // Thread: that of the pair's endpoint.
@@ -43,7 +43,7 @@ class PostQueue {
   struct Counts {
     std::uint64_t posts = 0;        ///< that the pair took
     std::uint64_t doorbells = 0;    ///< by which it took them
-    std::uint64_t completions = 0;  ///< by which it told of them
+    std::uint64_t completions = 0;  ///< by which it completed them
     std::uint64_t failures = 0;     ///< posts that did not end as `done`
   };
 
@@ -54,19 +54,19 @@ class PostQueue {
   PostQueue(const PostQueue&) = delete;
   PostQueue& operator=(const PostQueue&) = delete;
 
-  /// Posts by this pair from the next doorbell on; it lives until detach(). What waited for one
-  /// leaves too. Requires: no pair is attached; this one can have `depth` requests in flight.
+  /// Uses this pair from the next doorbell on; it lives until detach(). Waiting posts leave by it
+  /// too. Requires: no pair is attached; this one can have `depth` requests in flight.
   void attach(QueuePair& pair);
   [[nodiscard]] bool attached() const { return pair_ != nullptr; }
-  /// What is in flight ends as unknown, and what waits as not sent. Requires: the pair has ended,
-  /// so that it no longer reads or writes what its posts name.
+  /// Posts in flight end as unknown, and waiting ones as not sent. Requires: the pair is in the
+  /// error state, so that it no longer reads or writes what its posts name.
   void detach();
 
-  /// Ends that were not asked for take room too.
+  /// Ends that ends() has not returned take room too.
   [[nodiscard]] bool has_room() const {
     return end_ - begin_ + (taken_ ? 0 : ended_.size()) < depth_;
   }
-  /// When the end of a post is asked for.
+  /// Whether a post is signalled by itself.
   enum class Signal : std::uint8_t { with_others, by_itself };
   /// Takes a post, which leaves with the next doorbell; `owner` comes back with its end. Returns
   /// false if there is no room: something must end first. Requires: the pair can carry it.
@@ -79,18 +79,17 @@ class PostQueue {
     added.signalled = signal == Signal::by_itself;
     return true;
   }
-  /// Hands what was added to the pair, with one doorbell. Of a pair that is being connected nothing
-  /// leaves yet, of one that has ended nothing ever; and where its completion queue has no room for
-  /// more, the rest waits for the next doorbell. Returns whether anything left. Errors:
-  /// std::bad_alloc; the pair is of no more use then, and all that waited ends as unknown.
+  /// Hands what was added to the pair, with one doorbell. A pair that is connecting sends nothing
+  /// yet, one in the error state nothing ever; if its completion queue is full, the rest waits for
+  /// the next doorbell. Returns whether anything left. Errors: std::bad_alloc; the pair is unusable
+  /// then, and all that waited ends as unknown.
   bool ring();
   /// Whether something waits for a doorbell.
   [[nodiscard]] bool waits() const { return !waiting_.empty(); }
-  /// Takes a completion of a request that this queue posted. One of an earlier pair changes
+  /// Handles a completion of a request that this queue posted. One of an earlier pair changes
   /// nothing: its posts have ended.
   void completed(const Completion& completion);
-  /// Those that have ended since it was last asked, in order. Valid until the next call but
-  /// has_room().
+  /// Posts that have ended since the last call, in order. Valid until the next call but has_room().
   [[nodiscard]] std::span<const Ended> ends();
 
   /// Posts that have not ended.

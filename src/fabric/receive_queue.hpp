@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room for the messages of peers: of one queue pair, or shared by several, first come first served
-// [verbs: shared receive queue].
+// A receive queue: of one queue pair, or shared by several, first come first served [verbs: SRQ].
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -18,7 +17,7 @@ namespace espalier::fabric {
 
 class ReceiveQueue {
  public:
-  /// Receives are told to `completions`, which outlives the queue.
+  /// Receives complete in `completions`, which outlives the queue.
   ReceiveQueue(CompletionQueue& completions, std::uint32_t depth);
   ReceiveQueue(const ReceiveQueue&) = delete;
   ReceiveQueue& operator=(const ReceiveQueue&) = delete;
@@ -32,10 +31,10 @@ class ReceiveQueue {
 
   // For transports.
 
-  /// Takes the oldest, for a message that has begun to come. Its place among the completions stays
+  /// Takes the oldest, for a message whose first part has arrived. Its completion entry stays
   /// reserved.
   std::optional<Receive> take();
-  /// Tells that all posted ones are flushed, as a pair's own queue does when the pair ends.
+  /// Completes all posted ones as flushed, as a pair's own queue does when the pair ends.
   void flush(std::uint32_t pair);
 
  private:

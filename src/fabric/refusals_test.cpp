@@ -180,7 +180,7 @@ TEST_P(FabricRefusals, AFullQueueTakesWhatItHasRoomFor) {
   std::size_t have = 0;
   scene.await([&] { return (have += small.poll(std::span(ended).subspan(have))) == 8; });
   EXPECT_EQ(pair.near->post(requests).taken, 8u);
-  pair.near.reset();  // with all of them in flight, or told
+  pair.near.reset();  // with all of them in flight, or completed
 }
 
 TEST_P(FabricRefusals, APairThatEndsGivesItsPlacesBack) {
@@ -223,7 +223,7 @@ TEST_P(FabricRefusals, WhatFollowsAFailureIsFlushedInOrder) {
   const Receive receive{10, eight};
   ASSERT_EQ(pair.near->post_receives({&receive, 1}), 1u);
   EXPECT_EQ(scene.near_completions(1)[0].status, Status::flushed);
-  // Nobody else is harmed.
+  // No other pair is affected.
   EXPECT_EQ(scene.run(*other.near, WorkRequest::read(1, eight, key(), at(0))).status,
             Status::success);
 }
@@ -332,7 +332,7 @@ TEST_P(FabricRefusals, ConnectingCarriesDataBothWays) {
   EXPECT_TRUE(std::equal(welcome.begin(), welcome.end(), near->peer_data().begin()));
   EXPECT_EQ(scene.near_completions(1)[0].status, Status::success);
   EXPECT_EQ(back, std::vector<std::byte>(8));
-  // It is nobody's request any more.
+  // The request is no longer pending.
   EXPECT_EQ(scene.link->far().accept(*request, options, {}).error().code, Code::not_found);
 }
 
@@ -355,7 +355,7 @@ TEST_P(FabricRefusals, NobodyListeningIsNoticed) {
   options.sends = &scene.near_queue;
   options.retries = 1;
   const auto near = scene.link->near().connect(scene.link->nobody(), options, {});
-  if (!near) return;  // noticed at once
+  if (!near) return;  // noticed immediately
   scene.await([&] { return (*near)->state() == QueuePair::State::error; });
   EXPECT_NE((*near)->ended_by(), Status::success);
 }

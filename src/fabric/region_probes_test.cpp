@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever guesses finds nothing: ten million lookups with random keys and addresses, among several
+// Guessing finds nothing: ten million lookups with random keys and addresses, among several
 // regions, of which none is let through.
 #include <gtest/gtest.h>
 

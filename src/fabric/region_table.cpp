@@ -193,9 +193,9 @@ void RegionTable::revoke(RegionKey key) {
   if (!is_keyed(key)) free_.push_back(key & kPlaceMask);
 }
 
-// Whoever has not seen that the key is gone was seen to be between enter() and leave(), and is
-// waited for until it has left once, for the next time it will see it. To wait until it is seen
-// outside could take long: it may enter again and again.
+// A reader that has not seen that the key is gone was seen to be between enter() and leave(). It is
+// waited for until it has left once, for after that it sees it. To wait until it is seen outside
+// could take long: it may enter again and again.
 void RegionTable::wait_for_readers() {
   base::rare_barrier(asymmetric_);
   for (const Reader* reader : readers_) {
@@ -216,7 +216,7 @@ RegionTable::Reader::~Reader() {
 }
 
 void RegionTable::Reader::enter() {
-  // Released as leave() does: who sees this turn has seen the end of the one before.
+  // Released as leave() does: a thread that sees this turn has seen the end of the one before.
   turn_.store(turn_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
   base::frequent_barrier(table_.asymmetric_);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regions that a process offers: who may do what to which of its memory, until revoked.
+// The memory regions that a process offers: the rights of peers to its memory, until revoked.
 //
-// A key is 32 random bits, of which the low half tells its place here. A region's addresses begin
-// at a random number, so a peer that guesses must guess that too; and a region is of a domain, and
-// only queue pairs of the same domain reach it.
+// A key is 32 bits; the low half is its place in the table, the rest is random. A region's
+// addresses begin at a random number, which an attacker must guess as well; and a region belongs to
+// a domain, and only queue pairs of the same domain reach it.
 //
 //   [ key: 16 random bits | 16 bits: place ]     base: 2^46 .. 2^62, the beginning of a page
 //
 // But if the memory does not begin at a word of 8 bytes, the base is as far from one: so a word's
 // address is aligned if and only if its bytes are.
 //
-// Keys that are good stand, one word for each place, in memory that can be shared to be read: a
-// transport whose peers load and store by themselves lets them look there before and after.
+// The words of good keys, one for each place, lie in memory that can be shared read-only: a
+// transport whose peers load and store by themselves lets them check there before and after.
 //
 // A key is good, then perhaps void, then revoked:
 //
@@ -19,13 +19,14 @@
 //     0  ---------->  key  ---------->  ~key  ------>  0        (what its word says)
 //                          \---------- revoke() ---->/
 //
-// By a void key a READ brings zeros, so that one that comes late does not end its pair; all else is
-// refused.
+// A READ by a void key brings zeros, so that a late one does not end its pair; all other requests
+// by it are refused.
 //
-// Keys of a third kind are shared by sessions, for switches that know none (shared_map.hpp). Only
-// transports that send packets know them: to find() and find_source() they are no keys. The last
-// places are of keyed ones alone, so that a switch knows READs by them, whatever the map; and where
-// a map lies on several nodes, a key on which these agree is nearly always free here as there.
+// Keys of a third kind are shared by sessions, for switches, which know no sessions
+// (shared_map.hpp). Only transports that send packets know them: find() and find_source() do not
+// find them. The last places are of keyed keys alone, so that a switch recognises READs by them,
+// whatever the map; and where a map lies on several nodes, a key on which these agree is nearly
+// always free on each.
 //
 // Invariants
 // I1. After revoke() or make_void() no access begins, and those that had begun in this process are
@@ -52,17 +53,17 @@
 
 namespace espalier::fabric {
 
-/// Memory of this process, as it is offered.
+/// Memory of this process, and how it is offered.
 struct OfferedMemory {
   std::byte* at = nullptr;
   std::uint64_t bytes = 0;
   /// The shared memory that it is part of, for transports that map it, or -1; the table keeps a
-  /// copy. And where in it. A peer that may map a part can map all of it: what has other rights, or
-  /// is for others, lies in other memory.
+  /// copy. And its offset there. A peer that may map a part can map all of it: memory with other
+  /// rights, or for other peers, must be another shared memory.
   int descriptor = -1;
   std::uint64_t descriptor_offset = 0;
-  /// Whether it keeps its bytes without power. Such a region has no atomics: theirs are stores
-  /// through the cache, and nobody would write them back.
+  /// Whether it is persistent. Such a region has no atomics: these store through the cache, and
+  /// nothing would write them back.
   MemoryKind kind = MemoryKind::volatile_memory;
 };
 
@@ -71,7 +72,7 @@ class RegionTable;
 /// Which of a SharedMap's keys.
 enum class SharedKind : std::uint8_t { keyed, redirect };
 
-/// Where a READ gets its bytes from.
+/// The source of a READ's bytes.
 struct ReadSource {
   enum class Kind : std::uint8_t {
     refused,
@@ -84,7 +85,7 @@ struct ReadSource {
   explicit operator bool() const { return kind != Kind::refused; }
 };
 
-/// A region, revoked when this ends.
+/// A registered region, revoked by the destructor.
 class Registration {
  public:
   Registration() = default;
@@ -92,7 +93,7 @@ class Registration {
   Registration& operator=(Registration&& other) noexcept;
   ~Registration() { revoke(); }
 
-  /// What a peer must know.
+  /// What a peer needs to reach it.
   [[nodiscard]] const RemoteRegion& remote() const { return remote_; }
   /// As RegionTable::make_void(): the key stays known until revoke().
   void make_void();
@@ -132,36 +133,37 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   /// memory, into those of peers. Thread: any.
   [[nodiscard]] PlacedCounter& placed() { return placed_; }
 
-  /// Takes a region back. Waits for accesses that go on, each of which is short. A key that is not
-  /// good (any more) changes nothing. Requires: this thread is not between enter() and leave().
+  /// Revokes a key. Waits for accesses in progress, each of which is short. A key that is not good
+  /// (any more) changes nothing. Requires: this thread is not between enter() and leave().
   void revoke(RegionKey key);
 
-  /// Offers a key that those who are admitted to the map share. Of a redirect key addresses are
-  /// those of `bytes` bytes from a random number on; of a keyed one they are numbers, any of 64
-  /// bits. Errors: invalid_argument (no bytes, or nobody who answers), out_of_memory, system.
+  /// Offers a key that is shared by the sessions admitted to the map. Addresses of a redirect key
+  /// are those of `bytes` bytes from a random number on; of a keyed one they are numbers, any of 64
+  /// bits.
+  /// Errors: invalid_argument (no bytes, or no SharedReads), out_of_memory, system.
   Result<Registration> offer_shared(const std::shared_ptr<SharedMap>& map, SharedKind kind,
                                     std::uint64_t bytes = 0);
   /// The same of a keyed key that was made elsewhere, by agreed_key(). Errors: invalid_argument (it
   /// is none), already_exists (another one has its place, or it was the last to have it),
   /// out_of_memory.
   Result<Registration> offer_agreed(const std::shared_ptr<SharedMap>& map, RegionKey key);
-  /// The key that all who know the number come to.
+  /// The key on which all nodes that know the number agree.
   [[nodiscard]] static RegionKey agreed_key(std::uint64_t number);
   /// The session that alone has this good key may read by the map's shared ones, from its domain,
   /// until revoke() or make_void() of it, or dismiss(). Of a domain one key counts: the last.
   /// Cost: a wait for accesses that go on. Requires: as revoke(). Errors: not_found.
   Result<void> admit(SharedMap& map, RegionKey key);
-  /// It may not any more. Requires: as revoke().
+  /// Revokes the admission. Requires: as revoke().
   void dismiss(SharedMap& map, RegionKey key);
 
-  /// From now on a READ by the key brings zeros, of whatever is within the region and granted, and
-  /// all else by it is refused. Waits for accesses that go on, as revoke() does: then the memory is
+  /// From now on a READ by the key brings zeros, if it is within the region and granted, and all
+  /// else by it is refused. Waits for accesses in progress, as revoke() does: then the memory is
   /// the caller's. The place stays taken until revoke(), which is due when no READ by the key can
-  /// come any more. A key that is not good (any more) changes nothing. Requires: as revoke().
+  /// arrive any more. A key that is not good (any more) changes nothing. Requires: as revoke().
   /// Source: DESIGN §2.1 rule 13.
   void make_void(RegionKey key);
 
-  /// One thread's way to look up. Between enter() and leave() what find() gave stays offered.
+  /// One thread's read guard. Between enter() and leave() the results of find() stay offered.
   class Reader {
    public:
     explicit Reader(RegionTable& table);
@@ -181,7 +183,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     /// The same for a WRITE, with how its bytes are to be placed.
     [[nodiscard]] WriteTarget find_target(RegionKey key, std::uint64_t address, std::uint64_t bytes,
                                           Domain domain) const;
-    /// Counts the WRITEs of those who look up.
+    /// Counts the WRITEs of this reader's users.
     [[nodiscard]] PlacedCounter& placed() const { return table_.placed(); }
     /// The same as find() for a READ, to which a void key brings zeros.
     [[nodiscard]] ReadSource find_source(RegionKey key, std::uint64_t address, std::uint64_t bytes,
@@ -198,7 +200,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
     std::atomic<std::uint64_t> turn_{0};
   };
 
-  /// What a transport that maps memory hands to a peer who names a good key of its domain.
+  /// What a transport that maps memory hands to a peer that names a good key of its domain.
   struct Mapping {
     RemoteRegion remote;
     RemoteRights rights = RemoteRights::none;
@@ -247,7 +249,7 @@ class RegionTable : public std::enable_shared_from_this<RegionTable> {
   [[nodiscard]] Result<std::uint32_t> free_place();
   /// A place with its next key, and a number that addresses may begin at.
   [[nodiscard]] Result<Taken> take_place();
-  /// The place of a keyed key, if nobody has it.
+  /// The place of a keyed key, if it is free.
   [[nodiscard]] Result<Place*> take_keyed(RegionKey key);
   /// Any keyed key, with its place.
   [[nodiscard]] Result<Taken> take_keyed();

@@ -248,7 +248,7 @@ TEST(RegionTable, HandsOutDescriptorsWithTheRightsOfTheRegion) {
   std::byte byte{};
   const auto local = *table->offer({&byte, 1}, kAll);
   EXPECT_EQ(table->mapping(local.remote().key, 0).error().code, Code::unsupported);
-  // Nobody gets memory by a void key.
+  // No peer gets memory by a void key.
   table->make_void(readable.remote().key);
   const auto gone = table->mapping(readable.remote().key, 0);
   ASSERT_TRUE(gone);
@@ -258,7 +258,7 @@ TEST(RegionTable, HandsOutDescriptorsWithTheRightsOfTheRegion) {
   EXPECT_EQ(table->mapping(readable.remote().key, 1).error().code, Code::not_found);
 }
 
-// After revoke() nobody touches the memory: the thread that revoked writes there without any
+// After revoke() no thread touches the memory: the thread that revoked writes there without any
 // further ado, which ThreadSanitizer would report if a reader were still at it.
 TEST(RegionTableConcurrency, RevokingWaitsForAccesses) {
   const std::uint64_t seed = base::seed_from_environment(42);

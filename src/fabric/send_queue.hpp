@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Work requests of a pair that are not ended: the begun ones first, then those that wait.
+// Work requests of a pair that have not completed: first those in flight, then those that wait.
 //
 // Thread: that of the queue pair's endpoint.
 #pragma once

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies between plain memory and memory that other threads and processes change meanwhile.
+// Copies between plain memory and memory that other threads and processes change concurrently.
 //
 // The shared side is touched in aligned words of 8 bytes, and in bytes at ragged ends, each by one
 // relaxed atomic access: so there is no data race, and no such word is torn.
@@ -10,8 +10,8 @@
 // access where there is AVX, and all make it of whole halves of 8 bytes elsewhere. Sanitizers do
 // not see into assembly, so under them, and on other processors, it is words.
 //
-// Loads behind a copy out of shared memory read later than it: a READ after another, and the look
-// at a key or a generation that says whether what was copied may be believed.
+// Loads behind a copy out of shared memory are ordered after it: a READ after another, and the
+// check of a key or a generation that validates the copy.
 //
 // Thread: any.
 #pragma once

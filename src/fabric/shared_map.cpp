@@ -118,8 +118,8 @@ RegionTable::Dismissed RegionTable::dismiss_everywhere(RegionKey key) {
   return gone;
 }
 
-// The session's own key is looked at here, too, though who is dismissed has lost it: so there is no
-// moment between the two.
+// The session's own key is checked here, too, though a dismissed session has lost it: so there is
+// no moment between the two.
 SharedSource RegionTable::Reader::find_shared(RegionKey key, std::uint64_t address,
                                               Domain domain) const {
   const Place* const place = table_.place_of(key);

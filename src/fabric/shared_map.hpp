@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map whose READs a switch on the way may send elsewhere: who may use the keys that go with it.
+// The keys of a map whose READs switches may redirect, and the sessions that may use them.
 //
-// A switch knows no sessions, so the key that it writes is one for all of them. A shared key of
-// RegionTable therefore names a SharedMap, and that names sessions, each by the key that it alone
-// has: while that key is good the session may read by the shared ones, and not a moment longer.
+// A switch knows no sessions, so it writes one key for all of them. A shared key of RegionTable
+// therefore names a SharedMap, and that names sessions, each by its own private key: exactly while
+// that key is good the session may read by the shared ones.
 //
 //   keyed      the address is a number made of a key; a READ by it that met no table is answered by
-//              whoever holds the map
-//   redirect   the address is where a node begins, and tables in switches wrote it: it may be old,
+//              the holder of the map
+//   redirect   the address is where a node begins, written by tables in switches: it may be stale,
 //              or anything
 //
-// Neither is a region of bytes: what a READ brings is decided by SharedReads. Such a READ has one
-// packet for answer, and its duplicate may carry another address, or the other key.
+// Neither is a region of bytes: SharedReads decides what a READ brings. Such a READ has one packet
+// for answer, and its duplicate may carry another address, or the other key.
 //
 // Thread: all changes under the lock of the RegionTable.
 #pragma once

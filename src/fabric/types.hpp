@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the fabric: what is asked of a queue pair, and what comes back [verbs].
+// The vocabulary of the fabric: work requests, completions, and their properties [verbs].
 //
 // A work request names memory of both sides. The near side is plain memory of this process; the far
 // side is a region that the peer has registered: a key, and an address in the range that the key
@@ -19,12 +19,12 @@ namespace espalier::fabric {
 
 /// Names a registered region to peers; random, never 0 [verbs: rkey].
 using RegionKey = std::uint32_t;
-/// What stands where a key stood that was made void (region_table.hpp). It is no key that can be
-/// good there, for the low half of each names its own place.
+/// Replaces the word of a key that was made void (region_table.hpp). It is no key that can be good
+/// there, for the low half of each names its own place.
 [[nodiscard]] constexpr RegionKey void_word(RegionKey key) { return ~key; }
 /// Queue pairs reach the regions of their own domain only [verbs: protection domain].
 using Domain = std::uint32_t;
-inline constexpr Domain kNoDomain = ~Domain{0};  ///< of those who may use no region
+inline constexpr Domain kNoDomain = ~Domain{0};  ///< of pairs that may use no region
 
 /// Memory that peers map lies at a multiple of this.
 inline constexpr std::uint64_t kPageBytes = 4096;
@@ -40,7 +40,7 @@ enum class RemoteRights : std::uint8_t { none = 0, read = 1, write = 2, atomic =
   return (static_cast<std::uint8_t>(granted) & want) == want;
 }
 
-/// What a peer is told of a region, in whatever message.
+/// What a peer needs to reach a region.
 struct RemoteRegion {
   std::uint64_t base = 0;  // the address of its first byte
   std::uint64_t bytes = 0;
@@ -56,7 +56,7 @@ enum class Opcode : std::uint8_t {
   invalid = 0,
   read = 1,
   write = 2,
-  write_immediate = 3,  // a WRITE that takes a receive of the peer and tells it a number
+  write_immediate = 3,  // a WRITE that takes a receive of the peer and completes it with a number
   fetch_add = 4,        // on 8 bytes, aligned
   compare_swap = 5,     // the same
   send = 6,
@@ -91,18 +91,18 @@ enum class Opcode : std::uint8_t {
 /// Bytes that an atomic works on, and to which its address is aligned.
 inline constexpr std::uint32_t kAtomicBytes = 8;
 
-/// One thing to do. Build it by the functions below.
+/// One work request. Build it by the functions below.
 struct WorkRequest {
   std::uint64_t work_id = 0;  // comes back with the completion
   Opcode opcode = Opcode::invalid;
-  bool signalled = true;  // its success is told; a failure always is
+  bool signalled = true;  // its success completes; a failure always does
   bool inlined = false;   // what `local` holds is copied before post() returns
   bool fence = false;     // begins after all earlier READs and atomics of this pair are done
   std::uint32_t bytes = 0;
   std::uint32_t immediate = 0;
   RegionKey key = 0;
   /// READ: where to; WRITE and SEND: where from, read only; atomics: where the old value goes, or
-  /// null. Stays the fabric's own until the completion, unless inlined.
+  /// null. The fabric owns it until the completion, unless inlined.
   std::byte* local = nullptr;
   std::uint64_t remote = 0;
   std::uint64_t operand = 0;  // what is added, or swapped in
@@ -135,9 +135,9 @@ struct WorkRequest {
 };
 static_assert(sizeof(WorkRequest) == 56);
 
-// Here, and each as one list, so that a compiler makes a request in the place where it will be. One
-// that is filled field by field and then copied in wider pieces makes the processor wait for its
-// own stores, which cost twice as much as all the rest of a short READ.
+// Inline, and each as one list, so that a compiler builds a request in its final place. One that is
+// filled field by field and then copied in wider pieces stalls on failed store forwarding, which
+// costs twice as much as all the rest of a short READ.
 namespace detail {
 // A length that does not fit is one that no transport carries, and post() will say so.
 [[nodiscard]] constexpr std::uint32_t request_bytes(std::size_t bytes) {
@@ -238,7 +238,7 @@ inline WorkRequest WorkRequest::send_immediate(std::uint64_t work_id,
           0};
 }
 
-/// Room for one message of the peer. Stays the fabric's own until the completion.
+/// A receive buffer for one message of the peer. The fabric owns it until the completion.
 struct Receive {
   std::uint64_t work_id = 0;
   std::span<std::byte> into;
@@ -252,7 +252,7 @@ enum class Status : std::uint8_t {
   remote_access = 3,     // no such key, not within its range, or not granted
   remote_operation = 4,  // the peer could not do it, for a reason of its own
   retry_exceeded = 5,    // the peer does not answer
-  no_receive = 6,        // the peer had no receive, however often it was asked [RNR]
+  no_receive = 6,        // the peer had no receive, on all retries [RNR]
   flushed = 7,           // never tried, or its end is not known: the pair failed or was closed
 };
 /// The name as it stands here.
@@ -275,8 +275,8 @@ static_assert(sizeof(Completion) == 32);
 ///
 /// - Work requests of a pair begin in the order in which they were posted, WRITEs, SENDs and
 ///   atomics take effect in that order, and completions come in that order.
-/// - What a WRITE with immediate carries is in place before its number is told, and so is all that
-///   was written before it.
+/// - The payload of a WRITE with immediate is in place before its receive completes, and so is
+///   everything written before it.
 /// - Nothing is ordered between pairs.
 /// - A READ by a key that was made void succeeds, and brings zeros. One that was under way at that
 ///   moment may bring what was there before, or zeros from some line on, or for some lines: each
@@ -297,14 +297,14 @@ struct Properties {
   bool write_is_durable = false;
   /// Atomics are atomic against the processor of the peer too, not only among themselves.
   bool atomic_with_processor = false;
-  /// Somebody must call progress() at the peer, or nothing there answers.
+  /// A thread of the peer must call progress(), or nothing there answers.
   bool peer_makes_progress = false;
-  /// Peers load and store by themselves, through mappings: a region needs a descriptor, and that a
-  /// key was revoked or made void stops only peers that keep to the protocol. What another peer
-  /// could reach it can go on reading, and writing if it had that right; so what it may write is
+  /// Peers load and store by themselves, through mappings: a region needs a descriptor, and
+  /// revoking or voiding a key stops only peers that keep to the protocol. Any other peer can go on
+  /// reading what it could reach, and writing it if it had that right; so what it may write is
   /// memory of its own (landing_region.hpp), and is never used for anything else.
   bool peer_maps_memory = false;
-  /// What Endpoint::reject() is to tell comes to the peer. Else a refusal says nothing.
+  /// The data of Endpoint::reject() reaches the peer. Else a reject carries none.
   bool refuses_with_data = false;
   std::uint32_t inline_bytes_max = 0;
   std::uint32_t message_bytes_max = 0;

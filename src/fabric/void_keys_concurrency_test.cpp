@@ -41,7 +41,7 @@ std::vector<FabricTransport> threaded_transports() {
 class FabricVoidConcurrency : public ::testing::TestWithParam<FabricTransport> {};
 
 // The far side's endpoint has a thread, the near side READs in another, and in a third the owner of
-// the memory makes keys void and writes something else at once.
+// the memory makes keys void and immediately writes something else.
 TEST_P(FabricVoidConcurrency, NoReadBringsWhatWasWrittenAfterwards) {
   constexpr int kRounds = 15;
   constexpr std::size_t kBytes = 16'384;

@@ -9,7 +9,7 @@
 namespace espalier::fabric {
 namespace {
 
-// Who is too early or too late depends on how threads run: so there are many rounds, of which the
+// Which thread is too early or too late depends on how threads run: so there are many rounds; the
 // first that finds something ends the check.
 constexpr std::uint64_t kRounds = 20'000;
 

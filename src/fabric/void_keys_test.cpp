@@ -37,7 +37,7 @@ class FabricVoidKeys : public ::testing::TestWithParam<FabricTransport> {
   [[nodiscard]] std::uint64_t at(std::uint64_t offset) const {
     return scene.region.remote().at(offset);
   }
-  /// What the owner does with memory that is his again.
+  /// What the owner does with memory that is its own again.
   void use_again() { std::fill(scene.far_bytes().begin(), scene.far_bytes().end(), kUsedAgain); }
   Completion read(QueuePair& pair, std::span<std::byte> into, std::uint64_t offset) {
     std::fill(into.begin(), into.end(), std::byte{0xEE});

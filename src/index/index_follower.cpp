@@ -75,6 +75,11 @@ IndexFollower::Changes IndexFollower::compile(LeafCounts counts) {
       tables = std::move(kept);
     }
   }
+  return take(image, std::move(tables));
+}
+
+IndexFollower::Changes IndexFollower::take(const dataplane::TreeImage& image,
+                                           dataplane::IndexTables tables) {
   auto changes = dataplane::changes_between(tables_, tables, keys_.name());
   tables_ = std::move(tables);
   nodes_ = image.size();

@@ -45,6 +45,11 @@ class IndexFollower {
   [[nodiscard]] bool compiles(const LeafCounts& counts) const {
     return !compiled_ || !counts.empty();
   }
+  /// For whoever compiles the trees of several nodes together: the tree as it was read, and what is
+  /// new where these tables of it take the place of those before. Cost: linear. Requires: it was
+  /// read once.
+  [[nodiscard]] dataplane::TreeImage image() const { return tree_->image(prefix_, base_, counts_); }
+  Changes take(const dataplane::TreeImage& image, dataplane::IndexTables tables);
   /// Tables are to be told whole by another redirect key, whose addresses begin at `base`. Cost:
   /// linear.
   void begin_generation(std::uint32_t redirect, std::uint64_t base);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of the table lineitem: schema, ranges and dependencies are those that the TPC-H
-// specification publishes (version 3, 4.2.3). The numbers are drawn by the generator of this file
-// and the comments are words of its own, so what queries answer is comparable with nothing that
-// others publish; no result of this is a TPC result.
+// Rows of the table lineitem: schema, ranges and dependencies follow the TPC-H specification
+// (version 3, 4.2.3). The numbers are drawn by the generator of this file and the comments are
+// words of its own, so results are not comparable with published ones; no result of this is a TPC
+// result.
 //
 // One seed and scale give the same rows on every machine.
 //

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lays records out in blocks, which lie one behind the other as one write takes them.
+// Lays records out in consecutive blocks, which one write takes.
 //
 // Thread: one.
 #pragma once
@@ -15,28 +15,28 @@ namespace espalier::log {
 
 class BlockBuilder {
  public:
-  /// Blocks end before they are longer than this, unless one record is. `usual_bytes` of memory are
-  /// kept for the next write.
+  /// Closes a block before it exceeds `block_bytes_max`, unless a single record does. Keeps
+  /// `usual_bytes` of memory for the next write.
   BlockBuilder(std::size_t block_bytes_max, std::size_t usual_bytes)
       : block_bytes_max_(block_bytes_max), usual_bytes_(usual_bytes) {}
-  /// Takes the usual memory before the first block. Throws std::bad_alloc.
+  /// Allocates the usual memory before the first block. Throws std::bad_alloc.
   void take_memory() { buffer_.reserve(usual_bytes_); }
 
-  /// Begins a write at an offset of a segment; `next` is the sequence of the record that comes,
-  /// `durable` the mark that its blocks will carry.
+  /// Begins a write at an offset of a segment. `next` is the sequence of the next record, `durable`
+  /// the mark that its blocks carry.
   void begin(const SegmentHeader& segment, std::uint64_t offset, std::uint64_t next,
              std::uint64_t durable);
-  /// How long the write is if it ends with such a record.
+  /// Length of the write if it ended with such a record.
   [[nodiscard]] std::size_t bytes_with(std::size_t payload) const;
-  /// The next record.
+  /// Adds the next record.
   void add(std::span<const std::byte> payload);
-  /// A block without records, for its mark.
+  /// Adds a block without records, for its mark.
   void add_mark();
-  /// Requires: something was added. Returns what is to be written, valid until begin().
+  /// Requires: something was added. Returns the bytes to write, valid until begin().
   [[nodiscard]] std::span<const std::byte> finish();
 
   [[nodiscard]] bool empty() const { return begin_ == 0 && !open_; }
-  /// The sequence of the record that comes.
+  /// The sequence of the next record.
   [[nodiscard]] std::uint64_t next() const { return next_; }
 
  private:

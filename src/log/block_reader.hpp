@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one header or block of foreign bytes: what comes through is whole, and where it belongs.
+// Validates one header or block of untrusted bytes: whatever it returns is complete and belongs
+// there.
 //
 // Thread: pure functions.
 #pragma once
@@ -16,13 +17,13 @@
 
 namespace espalier::log {
 
-/// Segments that anybody may have made: at most so long, for blocks say their length in 32 bits.
+/// Bounds on segments of any origin: blocks store their length in 32 bits.
 inline constexpr std::uint64_t kSegmentBytesMin = 4 * kUnitBytes;
 inline constexpr std::uint64_t kSegmentBytesMax = std::uint64_t{1} << 31;
 /// Sequences stay below this.
 inline constexpr std::uint64_t kSequenceMax = std::uint64_t{1} << 62;
 
-/// What the first bytes of the segment of this number say.
+/// Validates the first bytes of the segment of this number.
 /// Errors: newer, other_node, header.
 [[nodiscard]] std::expected<SegmentHeader, LogFault> read_segment_header(
     std::span<const std::byte> bytes, std::uint64_t node, std::uint64_t number);
@@ -32,10 +33,10 @@ class Block {
   Block(const BlockHeader& header, std::span<const std::byte> bytes)
       : header_(header), bytes_(bytes) {}
   [[nodiscard]] const BlockHeader& header() const { return header_; }
-  /// The first sequence behind it.
+  /// The first sequence after it.
   [[nodiscard]] std::uint64_t next() const { return header_.first_sequence + header_.records; }
 
-  /// Calls `with(sequence, payload)` for each record, until that is false.
+  /// Calls `with(sequence, payload)` for each record, until it returns false.
   template <class With>
   bool each_record(With with) const {
     std::size_t at = sizeof(BlockHeader);
@@ -53,30 +54,30 @@ class Block {
   std::span<const std::byte> bytes_;  // as many as header_.used_bytes
 };
 
-/// The header of what may be a block at this offset of a segment: all but its checksum and its
-/// records is right. Nothing but a block of this segment has the salt, so it is no client's bytes.
+/// The header of a possible block at this offset of a segment: everything but its checksum and its
+/// records is valid. Only a block of this segment has the salt, so it cannot be bytes of a client.
 [[nodiscard]] std::optional<BlockHeader> read_block_header(const SegmentHeader& segment,
                                                            std::uint64_t offset,
                                                            std::span<const std::byte> rest);
-/// The same of bytes that are the first ones of a rest which has so many.
+/// The same from the first bytes of a rest of this length.
 [[nodiscard]] std::optional<BlockHeader> read_block_header(const SegmentHeader& segment,
                                                            std::uint64_t offset,
                                                            std::span<const std::byte> bytes,
                                                            std::uint64_t rest_bytes);
 
-/// The block that lies at this offset of a segment, if one does that is right in all that can be
-/// checked. `rest` is the segment from there on.
+/// The block at this offset of a segment, if one lies there that passes every check. `rest` is the
+/// segment from there on.
 [[nodiscard]] std::optional<Block> read_block(const SegmentHeader& segment, std::uint64_t offset,
                                               std::span<const std::byte> rest);
 
 struct MarkBehind {
-  std::uint64_t durable = 0;        // the highest that a block says
-  std::uint64_t checked_bytes = 0;  // whose checksums were computed
+  std::uint64_t durable = 0;        // the highest mark of a block
+  std::uint64_t checked_bytes = 0;  // bytes checksummed
 };
-/// Checksums are computed of at most so many times the bytes that are there.
+/// Checksums cover at most so many times the bytes that are there.
 inline constexpr unsigned kMarkPasses = 8;
 
-/// Looks for blocks behind one that is not valid, at each unit from this offset on.
+/// Searches for blocks after an invalid one, at each unit from this offset on.
 /// Cost: usually one pass over the bytes.
 [[nodiscard]] MarkBehind find_mark(const SegmentHeader& segment, std::uint64_t offset,
                                    std::span<const std::byte> rest);

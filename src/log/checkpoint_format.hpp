@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a checkpoint: records of what a store had, in a file beside the log's segments
+// Format of a checkpoint: records of a store's contents, in a file beside the log's segments
 // (docs/formats/checkpoint.md).
 //
 //   | header, 4 KiB, written last | block | block | ... | zeros |
@@ -31,19 +31,19 @@ namespace espalier::log {
 
 inline constexpr std::uint64_t kCheckpointMagic = 0x0050'4B43'5053'4553;  // "SESPCKP\0"
 inline constexpr std::uint32_t kCheckpointVersion = 1;
-/// No block is longer; a segment's is not either.
+/// Longest block, as of a segment.
 inline constexpr std::uint64_t kCheckpointBlockMax = std::uint64_t{1} << 31;
 
 struct CheckpointHeader {
   std::uint64_t magic;         // kCheckpointMagic
   std::uint32_t version;       // kCheckpointVersion
   std::uint32_t reserved;      // 0
-  std::uint64_t store;         // whose it is, as the node of a segment
+  std::uint64_t store;         // the store's number, as the node of a segment
   std::uint64_t number;        // as in the name of the file
-  std::uint64_t sequence;      // records of the log from here on are applied over it
-  std::uint64_t through;       // up to here the log was durable when this was written
-  std::uint64_t records;       // how many it has
-  std::uint64_t blocks_end;    // where its blocks end; what is behind does not count
+  std::uint64_t sequence;      // replay begins with this record of the log
+  std::uint64_t through;       // the log was durable up to here when this was written
+  std::uint64_t records;       // their number
+  std::uint64_t blocks_end;    // where its blocks end; later bytes are ignored
   std::uint64_t salt;          // random
   std::uint64_t incarnation;   // of the log that was open when it was made
   std::uint32_t reserved_too;  // 0
@@ -68,8 +68,8 @@ static_assert(std::has_unique_object_representations_v<CheckpointHeader>);
   return base::crc32c(all.first(offsetof(CheckpointHeader, crc)));
 }
 
-/// The segment as whose blocks those of a checkpoint are laid out and read: its number, its first
-/// sequence and its salt are in their checksums.
+/// The segment header under which a checkpoint's blocks are written and read: its number, first
+/// sequence and salt enter their checksums.
 [[nodiscard]] constexpr SegmentHeader as_segment(const CheckpointHeader& header) {
   SegmentHeader segment{};
   segment.segment = header.number;
@@ -79,7 +79,7 @@ static_assert(std::has_unique_object_representations_v<CheckpointHeader>);
   return segment;
 }
 
-/// What a checkpoint's file is called: "checkpoint-000000000000000a.end" once it is whole.
+/// File names of checkpoints: "checkpoint-000000000000000a.end" once complete.
 inline constexpr std::string_view kCheckpointBegin = "checkpoint-";
 inline constexpr std::string_view kWhole = ".end";  // and kBeingMade before
 

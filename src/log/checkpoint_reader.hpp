@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the newest checkpoint that is whole, and reads its records. All of it is taken for foreign
-// bytes.
+// Finds the newest complete checkpoint, and reads its records. Treats all bytes as untrusted.
 //
 // Thread: one.
 #pragma once
@@ -20,23 +19,23 @@
 
 namespace espalier::log {
 
-/// What the first bytes of the checkpoint of this number say.
+/// Validates the first bytes of the checkpoint of this number.
 /// Errors: newer, other_node, checkpoint (damaged).
 [[nodiscard]] std::expected<CheckpointHeader, LogFault> read_checkpoint_header(
     std::span<const std::byte> bytes, std::uint64_t store, std::uint64_t number);
 
-/// Reads a checkpoint again that was just written, before it is relied on.
+/// Reads a checkpoint back after writing, before it is relied on.
 class CheckpointCheck {
  public:
-  /// Of the file of this name, which should have this header. Errors: system.
+  /// Checks the file of this name, which should have this header. Errors: system.
   [[nodiscard]] static LogResult<std::unique_ptr<CheckpointCheck>> begin(
       LogFolder& folder, const CheckpointHeader& header, const std::string& name);
   CheckpointCheck(const CheckpointCheck&) = delete;
   CheckpointCheck& operator=(const CheckpointCheck&) = delete;
   ~CheckpointCheck();
 
-  /// Reads about so many bytes of it. Returns whether there is more. Errors: checkpoint (it is not
-  /// what was written), those of a header, system.
+  /// Reads about so many bytes of it. Returns whether there is more. Errors: checkpoint (its
+  /// contents differ from what was written), those of a header, system.
   LogResult<bool> read_some(std::uint64_t bytes);
 
  private:
@@ -47,13 +46,13 @@ class CheckpointCheck {
 };
 
 struct FoundCheckpoints {
-  std::optional<CheckpointHeader> newest;  // of those that are whole
-  std::vector<LogError> damaged;           // newer ones that are not, or that the disk fails for
-  std::vector<std::string> unfinished;     // files that were not yet in use
+  std::optional<CheckpointHeader> newest;  // of the complete ones
+  std::vector<LogError> damaged;           // newer ones, damaged or unreadable
+  std::vector<std::string> unfinished;     // files of unfinished checkpoints
 };
 
-/// Looks through the folder, and reads the newest checkpoint as a whole; of those that are damaged
-/// the next one. Changes nothing. Cost: one read of the file. Errors: newer, other_node, system.
+/// Searches the folder, and verifies the newest checkpoint completely; if it is damaged, the next
+/// older one. Changes nothing. Cost: one read of the file. Errors: newer, other_node, system.
 [[nodiscard]] LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t store);
 
 /// Calls `apply` for each of its records, with sequence 0. Errors: checkpoint (it is damaged),

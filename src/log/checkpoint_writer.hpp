@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a checkpoint (docs/design/checkpoints.md): records, a MiB at a time and durable as they
-// are written, then the header; what the disk has is read again before it gets its name.
+// Writes a checkpoint (docs/design/checkpoints.md): records, a MiB at a time, each durable when
+// written, then the header. It reads the disk back before it gives the file its name.
 //
 // Thread: one.
 #pragma once
@@ -20,47 +20,49 @@ namespace espalier::log {
 
 struct CheckpointTerms {
   std::uint64_t store = 0;
-  std::uint64_t sequence = 1;     // records of the log from here on will be applied over it
+  std::uint64_t sequence = 1;     // replay will begin with this record of the log
   std::uint64_t incarnation = 0;  // of the log
   std::size_t block_bytes_max = std::size_t{256} << 10;
   std::size_t write_bytes = std::size_t{1} << 20;
-  std::uint64_t leave_bytes = 0;  // of the file system's space, for the log that grows meanwhile
+  std::uint64_t leave_bytes = 0;  // space to leave in the file system, for the growing log
 };
 
 class CheckpointCheck;
 
 class CheckpointWriter {
  public:
-  /// Begins one, with a number above those that are there; what others have left unfinished goes.
+  /// Begins a checkpoint, with a number above the existing ones; removes unfinished ones of others.
   /// Errors: system, no_memory; checkpoint (one has the highest number). Requires: the folder is
-  /// this process's, and no other is made.
+  /// this process's, and no other checkpoint is being written.
   [[nodiscard]] static LogResult<std::unique_ptr<CheckpointWriter>> begin(
       LogFolder& folder, const CheckpointTerms& terms);
   CheckpointWriter(const CheckpointWriter&) = delete;
   CheckpointWriter& operator=(const CheckpointWriter&) = delete;
-  /// One that is not finished is removed, as far as the disk lets.
+  /// Removes an unfinished checkpoint, as far as the disk permits.
   ~CheckpointWriter();
 
-  /// The next record. Writes once enough of them are there. Errors: system (ENOSPC also where not
-  /// enough would be left), short_write, no_memory; then it is of no use any more.
+  /// Adds the next record. Writes once enough of them are gathered. Errors: system (ENOSPC also if
+  /// less than `leave_bytes` would remain), short_write, no_memory; the writer is unusable after an
+  /// error.
   LogResult<void> add(std::span<const std::byte> record);
-  /// Once all records are there: writes its header, and then reads some of it again from the disk.
-  /// Returns whether there is more. `through`: up to this sequence the log is durable. Errors: as
+  /// After the last record: writes the header, then reads some of the file back from the disk.
+  /// Returns whether there is more. `through`: the log is durable up to this sequence. Errors: as
   /// add(), and checkpoint (the disk has something else).
   LogResult<bool> check_some(std::uint64_t through);
-  /// Checks what was not checked yet, makes it the newest checkpoint, durably, and removes older
-  /// ones. Errors: as check_some(); where older ones could not be removed, this one is there all
-  /// the same (finished()).
+  /// Checks the rest, makes it durably the newest checkpoint, and removes older ones. Errors: as
+  /// check_some(). If older ones could not be removed, this one is complete all the same
+  /// (finished()).
   LogResult<void> finish(std::uint64_t through);
 
   [[nodiscard]] bool finished() const { return finished_; }
-  /// Whether it stays the newest after a crash, so that what it stands for may go.
+  /// Whether it stays the newest after a crash, so that the log and checkpoints that it replaces
+  /// may be removed.
   [[nodiscard]] bool is_durable() const { return is_durable_; }
   [[nodiscard]] std::uint64_t number() const { return header_.number; }
-  /// How many records it has by now, and bytes that were written.
+  /// Number of records so far, and bytes written.
   [[nodiscard]] std::uint64_t records() const { return next_ - 1; }
   [[nodiscard]] std::uint64_t bytes() const { return offset_; }
-  /// And bytes that were read again.
+  /// Bytes read back.
   [[nodiscard]] std::uint64_t checked_bytes() const { return checked_bytes_; }
 
  private:
@@ -78,7 +80,7 @@ class CheckpointWriter {
   LogFolder& folder_;
   const CheckpointTerms terms_;
   CheckpointHeader header_{};
-  std::string name_;  // while it is made
+  std::string name_;  // while it is being written
   std::unique_ptr<LogFile> file_;
   BlockBuilder builder_;
   bool gathering_ = false;  // records are in the builder

@@ -10,7 +10,7 @@ LogResult<std::unique_ptr<Flusher>> Flusher::start(LogWriter& writer,
                                                    const StartThread& start_thread) {
   std::unique_ptr<Flusher> flusher(new Flusher(writer));
   try {
-    // Their memory now: who lacks it later has a log that has failed.
+    // Allocate now: a lack of memory later would fail the log.
     const WriterOptions& options = writer.options();
     flusher->writing_.reserve(options.writes_max);
     for (std::size_t i = 0; i < options.writes_max; ++i) {
@@ -48,7 +48,7 @@ void Flusher::write_groups(PendingWrite& write) {
       case WriteBegun::later: writer_.await_ended(); continue;
       case WriteBegun::begun: break;
     }
-    // Those who wait hear what it fails with, and again whoever closes the log.
+    // Its error reaches the waiters, and the caller that closes the log.
     writer_.carry_out(write);
     writer_.end(write);
     const std::scoped_lock lock(mutex_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Group commit: each of a few threads writes what waits. Commits that come apart are written each
-// by itself, beside each other; where several have come together, what comes gathers until no write
-// is under way (WriteOrder::gathers). Another thread fills the next segment ahead.
+// Group commit: a few threads write pending records. Commits that arrive separately are written
+// concurrently, each by itself. When several have arrived together, further ones gather until no
+// write is under way (WriteOrder::gathers). Another thread fills the next segment ahead.
 //
 // Thread: one makes and destroys it.
 #pragma once
@@ -23,12 +23,12 @@ using StartThread = std::function<std::thread(std::function<void()>)>;
 
 class Flusher {
  public:
-  /// As many writes are under way as the writer takes.
-  /// Errors: system, where a thread cannot start, out_of_memory; then the others do not run either.
+  /// Runs as many writes concurrently as the writer permits.
+  /// Errors: system (a thread cannot start; the others do not run either), out_of_memory.
   [[nodiscard]] static LogResult<std::unique_ptr<Flusher>> start(
       LogWriter& writer,
       const StartThread& start_thread = [](auto body) { return std::thread(std::move(body)); });
-  /// Waits until what was appended is flushed.
+  /// Waits until all appended records are flushed.
   ~Flusher();
   Flusher(const Flusher&) = delete;
   Flusher& operator=(const Flusher&) = delete;
@@ -44,7 +44,7 @@ class Flusher {
   bool look_ = false;  // a segment may be half full
   bool stopped_ = false;
   std::thread filling_;
-  std::deque<PendingWrite> writes_;  // of each thread that writes, its own
+  std::deque<PendingWrite> writes_;  // one for each writing thread
   std::vector<std::thread> writing_;
 };
 

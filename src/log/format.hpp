@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a log: segments, each a file, of blocks, each of records (docs/formats/log.md).
+// Format of a log: segments, each a file, of blocks, each of records (docs/formats/log.md).
 //
 //   segment   | header, 4 KiB | block | block | ... | zeros, written before |
 //
@@ -13,7 +13,7 @@
 //             | sequence | bytes | reserved | payload |  zeros up to a multiple of 8
 //             +----------+-------+----------+---------+
 //
-// Readers take all of it for foreign bytes.
+// Readers treat all of it as untrusted bytes.
 //
 // Thread: plain values.
 #pragma once
@@ -31,7 +31,7 @@
 
 namespace espalier::log {
 
-/// What a disk writes as one, and O_DIRECT wants addresses, offsets and lengths to be multiples of.
+/// Unit of a disk write; O_DIRECT requires addresses, offsets and lengths to be multiples of it.
 inline constexpr std::size_t kUnitBytes = 4096;
 inline constexpr std::uint64_t kSegmentMagic = 0x0047'4F4C'5053'4553;  // "SESPLOG\0"
 inline constexpr std::uint32_t kBlockMagic = 0x4B4C'4245;              // "EBLK"
@@ -43,7 +43,7 @@ struct SegmentHeader {
   std::uint64_t magic;           // kSegmentMagic
   std::uint32_t version;         // kFormatVersion
   std::uint32_t segment_bytes;   // of the file
-  std::uint64_t node;            // whose log it is
+  std::uint64_t node;            // number of the node
   std::uint64_t segment;         // its number, as in the name of the file
   std::uint64_t incarnation;     // how often the log was opened, this time included
   std::uint64_t first_sequence;  // of its first record; all before it were durable when it was made
@@ -64,8 +64,8 @@ struct BlockHeader {
   std::uint32_t magic;           // kBlockMagic
   std::uint32_t block_bytes;     // a multiple of kUnitBytes
   std::uint32_t used_bytes;      // this header and the records; zeros are behind
-  std::uint64_t offset;          // where it lies in the segment, so that a misdirected one is seen
-  std::uint64_t first_sequence;  // of its first record; without any, of the next to come
+  std::uint64_t offset;          // in the segment; detects misdirected writes
+  std::uint64_t first_sequence;  // of its first record; if it has none, of the next one
   std::uint64_t durable;         // the highest sequence that was durable when it was written
   std::uint32_t records;
   std::uint32_t salt;  // the low half of the segment's
@@ -86,12 +86,12 @@ static_assert(sizeof(RecordHeader) == 16 && offsetof(RecordHeader, bytes) == 8);
 static_assert(offsetof(RecordHeader, reserved) == 12);
 static_assert(std::has_unique_object_representations_v<RecordHeader>);
 
-/// What a record takes in a block.
+/// Size of a record in a block.
 [[nodiscard]] constexpr std::size_t record_bytes(std::size_t payload) {
   return sizeof(RecordHeader) + base::round_up(payload, 8);
 }
 
-/// Where the records of a segment end: the last unit is kept for the mark of a log that is closed.
+/// Where the records of a segment end: the last unit is reserved for the mark of a closed log.
 [[nodiscard]] constexpr std::uint64_t records_end(std::uint64_t segment_bytes) {
   return segment_bytes - kUnitBytes;
 }
@@ -106,31 +106,31 @@ static_assert(std::has_unique_object_representations_v<RecordHeader>);
   return base::crc32c(all.first(offsetof(SegmentHeader, crc)));
 }
 
-/// What each block of a segment has in its own header.
+/// The salt in each block header of a segment.
 [[nodiscard]] constexpr std::uint32_t block_salt(const SegmentHeader& segment) {
   return static_cast<std::uint32_t>(segment.salt);
 }
 
-/// Of what lies before a block in its checksum; crc32c_extend() goes on from it.
+/// The part of a block's checksum that covers its segment; crc32c_extend() continues from it.
 [[nodiscard]] inline std::uint32_t begin_checksum_of_block(const SegmentHeader& segment) {
   const std::uint64_t seed[3] = {segment.segment, segment.incarnation, segment.salt};
   return base::crc32c_extend(base::kCrc32cStart, std::as_bytes(std::span(seed)));
 }
 
-/// Of a whole block, its checksum left out. A block of another segment, or of another incarnation
-/// of this one, has another.
+/// Checksum of a whole block, except for the checksum field. It differs for other segments and for
+/// other incarnations of this one.
 [[nodiscard]] inline std::uint32_t checksum_of_block(const SegmentHeader& segment,
                                                      std::span<const std::byte> block) {
   const std::uint32_t state = begin_checksum_of_block(segment);
   return base::crc32c_end(base::crc32c_extend(state, block.subspan(sizeof(std::uint32_t))));
 }
 
-/// What becomes of a segment, by the end of its name.
+/// State of a segment, as the suffix of its name.
 inline constexpr std::string_view kInUse = ".seg";
-inline constexpr std::string_view kBeingMade = ".new";  // has nothing yet
+inline constexpr std::string_view kBeingMade = ".new";  // not in use yet
 inline constexpr std::string_view kGivenUp = ".lost";   // its loss was accepted
 
-/// A name of a begin, 16 hexadecimal digits, and an end.
+/// A prefix, 16 hexadecimal digits, and a suffix.
 [[nodiscard]] std::string numbered_name(std::string_view begin, std::uint64_t number,
                                         std::string_view end);
 /// The number in such a name, if it is one.
@@ -138,7 +138,7 @@ inline constexpr std::string_view kGivenUp = ".lost";   // its loss was accepted
                                                      std::string_view end);
 /// "log-000000000000000a.seg".
 [[nodiscard]] std::string segment_name(std::uint64_t segment, std::string_view end = kInUse);
-/// The number in such a name, if it is one with this end.
+/// The number in such a name with this suffix.
 [[nodiscard]] std::optional<std::uint64_t> segment_of(std::string_view name, std::string_view end);
 
 }  // namespace espalier::log

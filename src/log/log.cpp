@@ -132,7 +132,7 @@ LogResult<void> Log::close() {
   closed_ = true;
   flusher_.reset();
   auto result = writer_->close();
-  // Those who wait for what nobody has appended.
+  // Fail waiters for sequences that were never appended.
   const std::uint64_t next = writer_->durable() + 1;
   writer_->room().refuse({Code::busy, 0, 0});
   writer_->acknowledgements().fail({{Code::busy, 0, 0}, LogFault::closed, FileName("."), 0, next});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The log of a node in a folder: opened, recovered, and written on (docs/design/log.md).
+// The log of a node, in a folder: opening, recovery and appending (docs/design/log.md).
 //
 // Thread: one opens and closes it; its writer any.
 #pragma once
@@ -18,25 +18,24 @@ namespace espalier::log {
 struct LogOptions {
   RecoveryTerms recovery;
   WriterOptions writer;
-  bool threads = true;  // else whoever has it flushes
-  /// Is called when all records were applied, before anything in the folder changes; its error is
-  /// that of a record (LogFault::refused). None: `apply` has said so of each.
+  bool threads = true;  // else the owner flushes
+  /// Called after all records were applied, before anything in the folder changes; its error counts
+  /// as a record's (LogFault::refused). Empty: `apply` has reported on each.
   std::function<Result<void>()> applied{};
 };
 
-/// Calls `apply` for each record of the newest checkpoint in a folder, and then of its log from the
-/// sequence on with which that began (recovery.hpp). It changes nothing.
-/// Errors: those of find_checkpoints(), read_checkpoint() and recover(); where the log begins late,
-/// or is not there, that of the newest checkpoint which is damaged, if one is.
+/// Replays: calls `apply` for each record of the newest checkpoint in a folder, then for the log
+/// from the sequence where that checkpoint begins (recovery.hpp). Changes nothing.
+/// Errors: those of find_checkpoints(), read_checkpoint() and recover(). If the log begins late, or
+/// is missing, the error of the newest damaged checkpoint, if there is one.
 [[nodiscard]] LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms,
                                                const ApplyRecord& apply);
 
 class Log {
  public:
-  /// Locks the folder, calls `apply` for each record of the newest checkpoint and then of the log
-  /// from the sequence on with which that began, and begins a new segment.
-  /// Errors: locked; those of recover_all(); no_memory. A failed call may be made again: it has
-  /// lost nothing.
+  /// Locks the folder, replays the newest checkpoint and the log through `apply`, and begins a new
+  /// segment. Errors: locked; those of recover_all(); no_memory. A failed call may be repeated: it
+  /// has lost nothing.
   [[nodiscard]] static LogResult<std::unique_ptr<Log>> open(LogFolder& folder,
                                                             const LogOptions& options,
                                                             const ApplyRecord& apply);
@@ -44,10 +43,10 @@ class Log {
   Log& operator=(const Log&) = delete;
   ~Log();
 
-  /// What was there: for a line to people about a tail that was cut.
+  /// The result of recovery, e.g. for a message about a torn tail.
   [[nodiscard]] const Recovered& recovered() const { return recovered_; }
   [[nodiscard]] LogWriter& writer() { return *writer_; }
-  /// Makes all durable, and stops. Errors: the writer's.
+  /// Makes all records durable, and stops. Errors: the writer's.
   LogResult<void> close();
 
  private:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What may go wrong with a log, with the place where it did: whoever repairs a disk, or decides to
-// accept a loss, has to know the file, the offset and the sequence. An error asks for no memory:
-// there may be none.
+// Errors of a log, with their location: an operator that repairs a disk, or accepts a loss, needs
+// the file, the offset and the sequence. An error allocates no memory, because there may be none.
 //
 // Thread: plain values.
 #pragma once
@@ -18,22 +17,22 @@
 
 namespace espalier::log {
 
-/// What a log found, beside the code. The numbers are never used again.
+/// What a log found, beside the code. The numbers are never reused.
 enum class LogFault : std::uint8_t {
   invalid = 0,
   system = 1,        // the operating system refused; the error's detail is errno
-  short_write = 2,   // it wrote less than it was given, and not up to the end of a unit
+  short_write = 2,   // a write was short, and did not end at a unit
   locked = 3,        // another process has the folder, or this one has it twice
   newer = 4,         // the format is of a later version
-  other_node = 5,    // the data of another node
-  header = 6,        // a segment has no header that is right
-  hole = 7,          // records are missing that were durable
-  begins_late = 8,   // the first record that is wanted is no longer there
-  out_of_order = 9,  // a block that is right goes on with another sequence than the next
-  refused = 10,      // whoever applies the records takes one for none of its own
-  closed = 11,       // the log was closed before that was written
+  other_node = 5,    // the data belongs to another node
+  header = 6,        // a segment has no valid header
+  hole = 7,          // durable records are missing
+  begins_late = 8,   // the first record wanted was removed
+  out_of_order = 9,  // a valid block does not continue the sequence
+  refused = 10,      // the applier rejected a record
+  closed = 11,       // the log was closed before the record was written
   no_memory = 12,    // memory ran out
-  store = 13,        // the file that says which store this is is damaged
+  store = 13,        // the file that identifies the store is damaged
   checkpoint = 14,   // a checkpoint is damaged
   copy = 15,         // an object cannot be copied into a checkpoint
 };
@@ -42,7 +41,7 @@ enum class LogFault : std::uint8_t {
 class FileName {
  public:
   FileName() = default;
-  /// Requires: at most 31 bytes, as the names of all files of a log have.
+  /// Requires: at most 31 bytes, as all file names of a log have.
   explicit FileName(std::string_view name) : bytes_(static_cast<std::uint8_t>(name.size())) {
     ESPALIER_ASSERT(name.size() <= sizeof text_);
     name.copy(text_, sizeof text_);
@@ -65,7 +64,7 @@ struct LogError {
   LogFault fault = LogFault::invalid;
   FileName file;  // "." is the folder
   std::uint64_t offset = 0;
-  std::uint64_t sequence = 0;  // the first that is concerned
+  std::uint64_t sequence = 0;  // the first one concerned
 
   friend bool operator==(const LogError&, const LogError&) = default;
 };
@@ -79,7 +78,7 @@ using LogResult = std::expected<T, LogError>;
   return std::unexpected(LogError{error, fault, FileName(file), offset, sequence});
 }
 
-/// What `body` returns, or an error where memory runs out in it.
+/// Runs `body`; turns std::bad_alloc into an error.
 template <class Body>
 [[nodiscard]] std::invoke_result_t<Body> catch_no_memory(std::uint64_t sequence, Body body) {
   try {

@@ -43,6 +43,9 @@ TEST(LogPlanted, ReplayingAStaleBlockAfterASecondCrashIsNoticed) {
   expect_noticed(Bug::goes_on_in_old_segment, terms);
 }
 
+// Of a block some units came to the disk, and others not.
+TEST(LogPlanted, ReplayingATornRecordIsNoticed) { expect_noticed(Bug::checksum_ignored); }
+
 TEST(LogPlanted, NotLookingAtChecksumsIsNoticed) {
   expect_noticed(Bug::checksum_ignored, with_flips());
 }

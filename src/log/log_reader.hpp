@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads records of a log that is being written, out of its segments: for another node that lacks
-// them and is to have them too (docs/design/chains.md).
+// Reads records of a log that is being written, out of its segments, to send them to another node
+// (docs/design/chains.md).
 //
-// It stays where it was, so that one call goes on where the one before ended. What is removed
-// meanwhile is no error but missing.
+// It keeps its position, so that one call continues where the previous one ended. Segments removed
+// meanwhile are no error: their records are missing.
 //
-// Thread: one at a time; those who write the log are others.
+// Thread: one at a time; other threads write the log.
 #pragma once
 
 #include <cstdint>
@@ -24,19 +24,21 @@ namespace espalier::log {
 
 class LogReader {
  public:
-  /// Of the log of this node's number in the folder, which has these segments. Both outlive it.
+  /// Reads the log of this node's number in the folder, which has these segments. Both outlive it.
   LogReader(LogFolder& folder, std::uint64_t node, const SegmentList& segments)
       : folder_(folder), node_(node), segments_(segments) {}
 
-  /// Takes a record, in memory that is valid for the call; false: it did not, and has enough.
+  /// Takes a record, in memory that is valid for the call. Returns false if it did not take it and
+  /// wants no more.
   using TakeRecord = std::function<bool(std::uint64_t sequence, std::span<const std::byte> record)>;
 
-  /// Calls `take` for the records from `first` to `last`, in order, until that is false, or one is
-  /// not there (any more). Returns the sequence of the last one that was taken; first - 1: none.
-  /// Errors: system, no_memory; header, hole (something else lies where records must).
-  /// Requires: those up to `last` were written, or are below what the log has.
-  /// Cost: a read of each block, and of the heads of those before in its segment where a call does
-  /// not go on from the last one.
+  /// Calls `take` for the records from `first` to `last`, in order, until it returns false, or a
+  /// record is not (or no longer) there. Returns the sequence of the last record taken; first - 1:
+  /// none.
+  /// Errors: system, no_memory; header, hole (something else lies where records must). Requires:
+  /// records up to `last` were written, or are older than the log.
+  /// Cost: a read of each block; a call that does not continue the last one also reads the headers
+  /// of the blocks before in its segment.
   LogResult<std::uint64_t> read(std::uint64_t first, std::uint64_t last, const TakeRecord& take);
 
  private:
@@ -51,13 +53,13 @@ class LogReader {
   LogFolder& folder_;
   const std::uint64_t node_;
   const SegmentList& segments_;
-  std::unique_ptr<LogFile> file_;  // null: it is nowhere
+  std::unique_ptr<LogFile> file_;  // null: no position
   std::string name_;
   SegmentHeader segment_{};
-  std::uint64_t offset_ = 0;  // of the block at which it is
+  std::uint64_t offset_ = 0;  // of the current block
   std::uint64_t next_ = 0;    // the sequence of its first record
   std::uint64_t limit_ = 0;   // records from here on are those of later segments
-  BlockHeader block_{};       // its head, once that was read
+  BlockHeader block_{};       // its header, once read
   UnitBuffer buffer_;
 };
 

@@ -145,11 +145,11 @@ void LogWriter::end(PendingWrite& write) {
   if (failed && !failed_) failed_ = write.result_.error();
   order_.end(write);
   acknowledge_ended(lock);
-  queue_.hold(order_.gathers());  // last: those who were answered may be among the next group
+  queue_.hold(order_.gathers());  // last: completed callers may join the next group
 }
 
-/// Acknowledges what has ended, or says that nothing more will be. One thread at a time, so that
-/// records go in order to those who keep them; what ends meanwhile is for it, too.
+/// Acknowledges ended writes, or fails the waiters. One thread at a time, so that the keeper gets
+/// records in order; it also handles writes that end meanwhile.
 void LogWriter::acknowledge_ended(std::unique_lock<std::mutex>& lock) {
   if (acknowledging_) return;
   acknowledging_ = true;
@@ -159,7 +159,7 @@ void LogWriter::acknowledge_ended(std::unique_lock<std::mutex>& lock) {
     const std::uint64_t last = records.back().sequence;
     written_ = last;
     lock.unlock();
-    let_go(records);  // first: those who wait for room look for it once the mark has risen
+    let_go(records);  // first: waiters for room retry once the mark has risen
     acknowledgements_.reach(last);
     lock.lock();
   }

@@ -252,7 +252,7 @@ TEST_F(SeveralWritesTest, NothingIsAcknowledgedOnceOneHasFailed) {
   const LogError expected{
       {Code::system, 0, EIO}, LogFault::system, FileName(segment_name(1)), 3 * kUnitBytes, 2};
   EXPECT_EQ(writer().acknowledgements().error(), expected);
-  writer().end(*writes[1]);  // the disk has it, and nobody hears
+  writer().end(*writes[1]);  // the disk has it, and no waiter is completed
   EXPECT_EQ(writer().durable(), 1u);
   EXPECT_EQ(writer().room().held_bytes(), 0u);
   folder.set({});

@@ -86,7 +86,7 @@ class MappedFile final : public LogFile {
     if (auto filled = file_->fill(bytes); !filled) return filled;
     return mapping_.begin(descriptor_.number(), bytes, is_model_);
   }
-  // What is only allocated is written by the kernel: nobody waits for such a file.
+  // The kernel writes what is only allocated: no caller waits for such a file.
   [[nodiscard]] Result<void> extend(std::uint64_t bytes, std::uint64_t leave) override {
     return file_->extend(bytes, leave);
   }

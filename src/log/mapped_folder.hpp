@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder on persistent memory: its files are mapped, and written by stores past the cache and a
-// fence, so a commit asks the kernel for nothing [RAMBDA §III-D, §IV-B]. On a file system with DAX
-// what is stored so is on the medium (MAP_SYNC). On tmpfs it is in memory alone: that is for tests
-// and models, and survives the end of a process, however it comes. Elsewhere stores reach a medium
-// only when the kernel is asked, and such a folder is refused.
+// A folder on persistent memory: its files are mapped, and written by non-temporal stores and a
+// fence, so a commit makes no system call [RAMBDA §III-D, §IV-B]. On a file system with DAX, stored
+// data is on the medium (MAP_SYNC). On tmpfs it is only in memory: for tests and models; it
+// survives the end of a process, including a crash. Other file systems need a system call to reach
+// the medium, and are refused.
 //
-// All else, names, sizes, zeros and reading, is that of a PosixFolder over the same files.
+// Names, sizes, zeros and reads are those of a PosixFolder over the same files.
 //
 // Thread: as LogFolder.
 #pragma once
@@ -21,12 +21,12 @@ namespace espalier::log {
 
 class MappedFolder final : public LogFolder {
  public:
-  /// Requires: the folder is there. Errors: unsupported (its file system is none of those), system.
+  /// Requires: the folder exists. Errors: unsupported (another kind of file system), system.
   [[nodiscard]] static Result<std::unique_ptr<MappedFolder>> at(const std::string& path);
 
-  /// Whether it is memory that a loss of power empties.
+  /// Whether its contents are lost with power.
   [[nodiscard]] bool is_model() const { return is_model_; }
-  /// Bytes that were stored to all its files past the cache. Thread: any.
+  /// Bytes written by non-temporal stores to all its files. Thread: any.
   [[nodiscard]] std::uint64_t stored_bytes() const {
     return stored_bytes_.load(std::memory_order_relaxed);
   }

@@ -56,7 +56,7 @@ class PosixFile final : public LogFile {
     return plainly;
   }
 
-  // Through the page cache, who flushes first may hear of what another's bytes have met.
+  // Through the page cache, the first flush may report an error of another write's bytes.
   [[nodiscard]] bool takes_several() const override { return direct_; }
   [[nodiscard]] bool waits_for_disk() const override { return direct_; }
 
@@ -105,7 +105,7 @@ class PosixFile final : public LogFile {
 
   [[nodiscard]] Result<void> sync() override {
     const bool flushed = ::fdatasync(file_.number()) == 0;
-    // Of a file system that nobody can write nothing waits for the disk.
+    // A read-only file system has no pending writes.
     const bool is_fixed = reads_only_ && (errno == EROFS || errno == EINVAL);
     if (!flushed && !is_fixed) return refused_by_system();
     // What a flush has failed for stays in the page cache, and is taken for clean there.

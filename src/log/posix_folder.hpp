@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder of the file system. Files are written past the page cache where it lets (O_DIRECT), each
-// write with its own flush (RWF_DSYNC).
+// A folder of the file system. Writes bypass the page cache where the file system permits
+// (O_DIRECT), each with its own flush (RWF_DSYNC).
 //
 // Thread: as LogFolder.
 #pragma once
@@ -12,13 +12,13 @@
 
 namespace espalier::log {
 
-/// What may be done to a folder: with `read` nothing changes in it, and it may be one that cannot
-/// be written. Its lock must be there then: who uses such a folder makes one.
+/// Access to a folder. With `read` nothing in it changes, and it may be read-only; its lock file
+/// must exist then, because a writer of the folder creates it.
 enum class FolderAccess : std::uint8_t { read, all };
 
 class PosixFolder final : public LogFolder {
  public:
-  /// Requires: the folder is there when a log is opened.
+  /// Requires: the folder exists when a log is opened.
   explicit PosixFolder(std::string path, FolderAccess access = FolderAccess::all)
       : path_(std::move(path)), access_(access) {}
 

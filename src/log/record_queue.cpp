@@ -13,7 +13,7 @@ std::uint64_t RecordQueue::append(std::span<std::byte> bytes) noexcept {
   const std::scoped_lock lock(mutex_);
   const std::uint64_t sequence = next_++;
   record->sequence = sequence;
-  // Behind others somebody is on his way to take them all, or held back.
+  // If others are queued, a writer is on its way to take them all, or is held back.
   const bool is_first = appended_.empty();
   appended_.push(record);
   if (is_first && waiting_ != 0 && !held_) filled_.notify_one();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The order of records: appending one takes the next sequence, under the locks of its keys.
+// Orders records: appending one assigns the next sequence, under the locks of its keys.
 //
 // Thread: any.
 #pragma once
@@ -21,21 +21,21 @@ class RecordQueue {
   RecordQueue& operator=(const RecordQueue&) = delete;
   ~RecordQueue() { room_.release_all(appended_); }
 
-  /// Takes a record in room that was reserved. Returns its sequence.
+  /// Appends a record in reserved room. Returns its sequence.
   std::uint64_t append(std::span<std::byte> record) noexcept;
-  /// All that were appended, in order.
+  /// Takes all appended records, in order.
   [[nodiscard]] RecordList take() noexcept;
-  /// The last of those that were taken, before what was appended since. Nothing of what was taken
-  /// later may be kept.
+  /// Puts the last taken records back, before those appended since. Requires: no later taken record
+  /// is kept.
   void put_back(RecordList& records) noexcept;
-  /// Whether those who wait() go on to wait, though there is something.
+  /// Whether wait() blocks even if there are records.
   void hold(bool held) noexcept;
-  /// Waits until there is something to take, and it is not held, or stop() was called. Returns
-  /// whether there is something.
+  /// Waits until there are records and no hold, or stop() was called. Returns whether there are
+  /// records.
   bool wait();
   void stop();
 
-  /// The sequence that comes next.
+  /// The next sequence.
   [[nodiscard]] std::uint64_t next() const;
 
  private:

@@ -10,7 +10,7 @@
 namespace espalier::log {
 
 RecordRoom::~RecordRoom() {
-  ESPALIER_ASSERT(held_bytes_ == 0);  // nobody has room in a log that ends
+  ESPALIER_ASSERT(held_bytes_ == 0);  // no caller has room when the log ends
   ESPALIER_ASSERT(waiters_.empty());
 }
 
@@ -43,7 +43,7 @@ Result<std::span<std::byte>> RecordRoom::give_beside_claim(std::size_t bytes) no
   return room;
 }
 
-/// Whether there has been room for what is claimed for so long that nobody will take it.
+/// Whether the claim has expired: there has been room for it for kClaimNs.
 bool RecordRoom::is_abandoned() noexcept {
   if (paused_ || !has_room(held_bytes_, sizeof(QueuedRecord) + claimed_)) {
     unclaimed_since_ns_ = 0;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Room for records, before any lock is taken: as many bytes as may be held, and who waits for some.
+// Flow control for records: bounds the bytes of records held in memory. Room is reserved before any
+// lock is taken.
 //
-// Room is given in turn: while one waits, nobody else gets any, however little. So a long record
-// finds room, too, once those before it are written, and one that is longer than what may be held
-// when none is.
+// Waiters get room in FIFO order: while one waits, no other caller gets any, however little. So a
+// long record finds room once those before it are written, and one longer than the bound when
+// nothing else is held.
 //
-// Who cannot wait asks again (reserve()). The longest that was refused for want of room has a
-// claim: shorter records pass it until they have come to as much as may be held, and then none does
-// until it has found room, or does not come back for it.
+// A caller that cannot wait retries reserve(). The longest refused record has a claim: shorter
+// records may pass it until they have come to the bound, and then none does until the claim is
+// served, or expires because the caller does not retry.
 //
 // Thread: any.
 #pragma once
@@ -25,7 +26,7 @@
 
 namespace espalier::log {
 
-/// Room, or a record that was appended; its bytes are behind it.
+/// Reserved room, or an appended record; its bytes follow it.
 struct QueuedRecord {
   QueuedRecord* next;
   std::uint64_t sequence;
@@ -42,18 +43,18 @@ struct QueuedRecord {
 /// Records, the oldest first.
 using RecordList = base::Chain<QueuedRecord, &QueuedRecord::next>;
 
-/// Moves all records of a list behind those of another. Cost: of each of them, some stores.
+/// Moves all records of a list to the end of another. Cost: a few stores for each.
 inline void move_records(RecordList& from, RecordList& to) {
   if (to.empty()) std::swap(from, to);
   while (!from.empty()) to.push(from.pop());
 }
 
-/// One that waits for room.
+/// A waiter for room.
 class RoomWaiter {
  public:
   virtual ~RoomWaiter() = default;
-  /// Its turn has come: with room, or with the error for which there is none. Is called once, with
-  /// a lock held: it should be short, and must call nothing of the log.
+  /// Completes the waiter, with room or with the error for which there is none. Called once, with a
+  /// lock held: it should be short, and must not call the log.
   virtual void complete(Result<std::span<std::byte>> room) noexcept = 0;
 
  private:
@@ -64,10 +65,10 @@ class RoomWaiter {
 
 class RecordRoom {
  public:
-  /// Who was refused asks again within this time once there is room, or its claim ends.
+  /// A refused caller retries within this time once there is room, or its claim expires.
   static constexpr std::uint64_t kClaimNs = 20'000'000;
 
-  /// At most so many bytes of records are held at a time, and each has at most so many.
+  /// Bounds: bytes of records held at a time, and bytes of each record.
   RecordRoom(std::size_t held_bytes_max, std::size_t record_bytes_max,
              std::uint64_t claim_ns = kClaimNs)
       : held_bytes_max_(held_bytes_max), record_bytes_max_(record_bytes_max), claim_ns_(claim_ns) {}
@@ -75,30 +76,30 @@ class RecordRoom {
   RecordRoom& operator=(const RecordRoom&) = delete;
   ~RecordRoom();
 
-  /// Each has no more than so many, besides. Requires: nobody else uses the room yet.
+  /// A further bound on the length of each record. Requires: no other thread uses the room yet.
   void bound_records(std::size_t bytes_max) {
     record_bytes_max_ = std::min(record_bytes_max_, bytes_max);
   }
 
-  /// Room for one, aligned to 8. Errors: value_too_long, busy (there is none, others wait, or one
-  /// that is longer has a claim), those of memory that runs out, and of refuse().
+  /// Reserves room for one, aligned to 8. Errors: value_too_long, busy (no room, earlier waiters,
+  /// or the claim of a longer record), those of memory that runs out, and of refuse().
   [[nodiscard]] Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept;
-  /// Has `waiter` completed in its turn: perhaps by this call, else by whoever makes room.
+  /// Completes `waiter` in its turn: inline, or on the thread that makes room.
   void wait(RoomWaiter& waiter, std::size_t bytes) noexcept;
-  /// Lets it wait no longer. Returns whether it did: else it was completed, and has what it got.
+  /// Cancels a waiter. Returns whether it was still waiting; otherwise it has been completed.
   bool cancel(RoomWaiter& waiter) noexcept;
-  /// Frees room, or a record that was written.
+  /// Releases room, or a written record.
   void release(QueuedRecord* record) noexcept;
-  /// Of a list, which is empty then.
+  /// Releases all records of a list and empties it.
   void release_all(RecordList& records) noexcept;
 
-  /// Gives no room meanwhile.
+  /// While paused, gives no room.
   void pause(bool paused) noexcept;
   [[nodiscard]] bool is_paused() const { return paused_; }
-  /// There is no more room from now on, with this error.
+  /// From now on fails all reservations with this error.
   void refuse(Error error) noexcept;
 
-  /// Bytes of records and of room.
+  /// Bytes of records and of reserved room.
   [[nodiscard]] std::size_t held_bytes() const { return held_bytes_.load(); }
 
  private:
@@ -107,7 +108,7 @@ class RecordRoom {
   void claim(std::size_t bytes) noexcept;
   [[nodiscard]] bool is_abandoned() noexcept;
   [[nodiscard]] bool has_room(std::size_t held, std::size_t whole) const {
-    return held == 0 || held + whole <= held_bytes_max_;  // one that is longer comes through alone
+    return held == 0 || held + whole <= held_bytes_max_;  // a longer one is admitted alone
   }
   void give_in_turn() noexcept;
 
@@ -120,10 +121,10 @@ class RecordRoom {
 
   std::mutex mutex_;
   base::Chain<RoomWaiter, &RoomWaiter::next_> waiters_;
-  std::atomic<std::size_t> waiting_ = 0;  // how many there are; changed with the lock held
-  std::atomic<std::size_t> claimed_ = 0;  // so long it is, or there is none; with the lock held
-  std::size_t passed_ = 0;                // bytes of shorter ones since
-  std::uint64_t unclaimed_since_ns_ = 0;  // there has been room for it, or 0
+  std::atomic<std::size_t> waiting_ = 0;  // number of waiters; written with the lock held
+  std::atomic<std::size_t> claimed_ = 0;  // length of the claim or 0; written with the lock held
+  std::size_t passed_ = 0;                // bytes of shorter records since
+  std::uint64_t unclaimed_since_ns_ = 0;  // when room for the claim appeared, or 0
 };
 
 }  // namespace espalier::log

@@ -56,7 +56,7 @@ TEST_F(RecordRoomTest, OneLongerThanWhatMayBeHeldComesThroughOnceNothingIs) {
   room.release(QueuedRecord::of(**held));
 }
 
-// Of those who ask again and again a long one is passed by as many bytes as may be held.
+// While short records retry, a long one is passed by at most as many bytes as may be held.
 TEST_F(RecordRoomTest, ALongOneIsPassedByABoundedNumberOfShortOnes) {
   std::deque<std::span<std::byte>> held;
   const auto release_oldest = [&] {

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds what a log has, and where it ends. It changes nothing, so that it may be begun again.
+// Recovery: reads a log and finds its end. It changes nothing, so it may be repeated.
 //
-// Records are applied in sequence up to the first block that is not right. What follows is the torn
-// tail of a crash, and is cut, unless something shows that the record that would come was durable:
-// then it is damage, an error that only `accept_loss_from` passes. It is shown by the mark of a
-// block behind, or by a later segment, which begins at a sequence only once all before are durable.
+// Records are applied in sequence up to the first invalid block. What follows is the torn tail of a
+// crash, and is cut, unless there is evidence that the next record was durable: then it is damage,
+// an error that only `accept_loss_from` overrides. The evidence is the mark of a later block, or a
+// later segment, because a segment begins at a sequence only once all before it are durable.
 //
-// Where a later segment begins at sequence n, a segment's records from n on do not count: an
-// earlier recovery cut them.
+// If a later segment begins at sequence n, a segment's records from n on are ignored: an earlier
+// recovery cut them.
 //
-// What a checkpoint says was durable when it was made counts like a mark, until a loss is accepted
-// later than that: the segment that is begun then is of a later incarnation.
+// The durable mark of a checkpoint is evidence too, unless a loss was accepted after it: the
+// segment begun then is of a later incarnation.
 //
 // Thread: one.
 #pragma once
@@ -31,15 +31,15 @@ namespace espalier::log {
 
 struct RecoveryTerms {
   std::uint64_t node = 0;
-  std::uint64_t from = 1;  // the first record that is wanted, as a checkpoint says
-  /// Damage that concerns this sequence, or later ones, is passed: the log ends there.
+  std::uint64_t from = 1;  // the first record wanted, from the checkpoint
+  /// Overrides damage at this sequence or later: the log ends there.
   std::optional<std::uint64_t> accept_loss_from;
-  std::uint64_t through = 0;      // records up to here were durable, as a checkpoint says
-  std::uint64_t incarnation = 0;  // of the log when that was made
+  std::uint64_t through = 0;      // records up to here were durable, from the checkpoint
+  std::uint64_t incarnation = 0;  // of the log at the checkpoint
 };
 
-/// Takes one record, in memory that is valid for the call and aligned to 8; sequence 0: of a
-/// checkpoint.
+/// Applies one record, in memory that is valid for the call and aligned to 8; sequence 0: a
+/// checkpoint's record.
 using ApplyRecord =
     std::function<Result<void>(std::uint64_t sequence, std::span<const std::byte> record)>;
 
@@ -51,12 +51,12 @@ struct SegmentRange {
   friend bool operator==(const SegmentRange&, const SegmentRange&) = default;
 };
 
-/// Where the log was cut, and of what.
+/// Where and why the log ends.
 struct LogEnd {
   std::string file;
   std::uint64_t offset = 0;
-  std::uint64_t sequence = 0;  // of the first record that was not there
-  bool accepted = false;       // it was damage, and accepted
+  std::uint64_t sequence = 0;  // of the first missing record
+  bool accepted = false;       // the cut is accepted damage
 };
 
 struct Recovered {
@@ -66,16 +66,16 @@ struct Recovered {
   std::uint64_t next_incarnation = 1;
   std::optional<LogEnd> cut;
   bool after_loss = false;          // one of the segments was begun where a loss was accepted
-  std::vector<std::string> unused;  // files that were not yet in use
-  std::vector<std::string> lost;    // without a header, or behind damage: their loss was accepted
-  /// Log::open's: the checkpoint that recovery began with, and newer ones that are damaged.
+  std::vector<std::string> unused;  // files not in use yet
+  std::vector<std::string> lost;    // segments without a header, or after accepted damage
+  /// For Log::open: the checkpoint that recovery began with, and newer, damaged ones.
   std::optional<CheckpointHeader> checkpoint;
   std::vector<LogError> damaged_checkpoints;
 };
 
 /// Reads the log in a folder, and calls `apply` for each record from `from` on.
-/// Errors: newer, other_node, begins_late, refused, system; header, hole, out_of_order, which are
-/// damage. Records may have been applied before one is found.
+/// Errors: newer, other_node, begins_late, refused, system; header, hole and out_of_order for
+/// damage. Records may have been applied before an error is found.
 [[nodiscard]] LogResult<Recovered> recover(LogFolder& folder, const RecoveryTerms& terms,
                                            const ApplyRecord& apply);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The segments that a log has, and which of them are not needed any more.
+// The segments of a log, and the removal of those no longer needed.
 //
 // Thread: any.
 #pragma once
@@ -21,11 +21,11 @@ class SegmentList {
   SegmentList(LogFolder& folder, const std::vector<SegmentRange>& segments)
       : folder_(folder), segments_(segments.begin(), segments.end()) {}
 
-  /// One more is in use; the one before is full.
+  /// Adds a segment in use; the one before is full.
   void add(SegmentRange segment);
-  /// Removes the oldest ones that have no record from `sequence` on, one after the other, so that a
-  /// crash leaves no gap. Never the last. Errors: system; what was not removed can be later, once a
-  /// flush of the folder has made durable what was.
+  /// Removes the oldest segments that have no record from `sequence` on, in order, so that a crash
+  /// leaves no gap. Never removes the last one. Errors: system; the rest can be removed later, once
+  /// a flush of the folder has made these removals durable.
   [[nodiscard]] LogResult<void> remove_below(std::uint64_t sequence);
 
   [[nodiscard]] std::size_t count() const;
@@ -37,8 +37,8 @@ class SegmentList {
   [[nodiscard]] bool first_is_below(std::uint64_t sequence) const;
 
   LogFolder& folder_;
-  std::mutex removing_;     // is held while files are removed; mutex_ is not
-  bool is_flushed_ = true;  // the last removal is durable; with removing_ held
+  std::mutex removing_;     // held while files are removed; mutex_ is not
+  bool is_flushed_ = true;  // the last removal is durable; guarded by removing_
   mutable std::mutex mutex_;
   std::deque<SegmentRange> segments_;
 };

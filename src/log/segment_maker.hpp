@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes segments: one is filled with zeros ahead, so that no commit waits for that.
+// Creates segments. One is filled with zeros ahead, so that no commit waits for that.
 //
-// A segment is made under another name, and gets its own once its zeros and its header are durable.
-// So one that is in use has a header, whenever a crash comes.
+// A segment is created under a temporary name, and renamed once its zeros and its header are
+// durable. So a segment in use always has a header, whenever a crash comes.
 //
 // Thread: any.
 #pragma once
@@ -34,12 +34,12 @@ class SegmentMaker {
         incarnation_(incarnation),
         next_segment_(next_segment) {}
 
-  /// That of all segments it makes.
+  /// The incarnation of all segments it creates.
   [[nodiscard]] std::uint64_t incarnation() const { return incarnation_; }
-  /// Fills one ahead, if there is none. Errors: system; a later call begins again with another.
+  /// Fills one ahead, if there is none. Errors: system; a later call starts over with another.
   [[nodiscard]] LogResult<void> prepare();
-  /// A segment whose first record has this sequence. Requires: all before it are durable, or their
-  /// loss was accepted. Errors: system.
+  /// A segment whose first record has this sequence. Requires: all records before it are durable,
+  /// or their loss was accepted. Errors: system.
   [[nodiscard]] LogResult<OpenSegment> take(std::uint64_t first_sequence, bool after_loss);
 
  private:

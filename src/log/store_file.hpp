@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that says which store a folder of data is of, so that no log is taken for another's
+// The file that identifies the store of a data folder, so that no log is taken for another store's
 // (docs/formats/data.md).
 //
 //   0       8         12         16      24         28    32
@@ -39,12 +39,12 @@ inline constexpr std::uint32_t kStoreVersion = 1;
 inline constexpr std::string_view kStoreName = "store";
 inline constexpr std::string_view kNewStoreName = "store.new";  // being made
 
-/// The number of the store whose folder this is, which stays as it is; nothing: there is no file,
-/// so it is no folder of a store. Errors: as open_store_file().
+/// The number of the store whose folder this is; nullopt: there is no file, so it is not a store's
+/// folder. Changes nothing. Errors: as open_store_file().
 [[nodiscard]] LogResult<std::optional<std::uint64_t>> find_store_file(LogFolder& folder);
 
-/// The number of the store whose folder this is. Where there is no file yet, it is made, durably,
-/// of the number that was drawn: so may a call be made again after a crash.
+/// The number of the store whose folder this is. If there is no file yet, creates it, durably, with
+/// the number `drawn`; the call may be repeated after a crash.
 /// Errors: store (the file is damaged), newer; system, no_memory. Requires: no other process uses
 /// the folder; `drawn` is not 0.
 [[nodiscard]] LogResult<std::uint64_t> open_store_file(LogFolder& folder, std::uint64_t drawn);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that O_DIRECT takes: it begins at a multiple of a unit, and is as long as some of them.
+// Memory for O_DIRECT: its begin and length are multiples of a unit.
 //
 // Thread: plain memory.
 #pragma once
@@ -22,7 +22,7 @@ class UnitBuffer {
   UnitBuffer& operator=(const UnitBuffer&) = delete;
   ~UnitBuffer() { release(); }
 
-  /// Has at least so many bytes; what was in it stays.
+  /// Grows it to at least so many bytes; contents stay.
   void reserve(std::size_t bytes) {
     if (bytes <= size_) return;
     bytes = base::round_up(bytes, kUnitBytes);
@@ -33,7 +33,7 @@ class UnitBuffer {
     data_ = larger;
     size_ = bytes;
   }
-  /// Gives the memory back.
+  /// Frees the memory.
   void release() {
     if (data_ != nullptr) ::operator delete(data_, std::align_val_t{kUnitBytes});
     data_ = nullptr;

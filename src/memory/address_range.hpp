@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A range of addresses, aligned to extents, whose memory comes and goes: of this process alone, or
-// of a sealed memfd that others map too.
+// A range of addresses, aligned to extents, whose memory can be opened and cleared part by part:
+// private memory, or a sealed memfd that other processes map too.
 //
 // Invariants
-// I1. All of it can be read at any time, and what has no memory reads as zeros.
-// I2. Only what was opened can be written. Until then it counts for nothing where overcommit is
-//     strict.
-// I3. It is not inherited: in a process that is forked there is nothing at those addresses, or
-//     something else. A copy of this unmaps nothing.
+// I1. All of it can be read at any time; parts without memory read as zeros.
+// I2. Only opened parts can be written. Until then they are not charged under strict overcommit.
+// I3. It is not inherited: in a forked process those addresses are unmapped, or something else. A
+//     copy of this object there unmaps nothing.
 //
 // Thread: calls for ranges apart from each other from any thread.
 #pragma once
@@ -24,7 +23,7 @@ namespace espalier::memory {
 
 class AddressRange {
  public:
-  /// `strict`: memory that is cleared gives its commit charge back, too.
+  /// `strict`: cleared memory also returns its commit charge.
   /// Errors: system (detail: errno).
   static Result<AddressRange> private_memory(std::uint64_t bytes, bool strict);
   /// Maps a file of this length. Errors: as above.
@@ -40,18 +39,18 @@ class AddressRange {
   [[nodiscard]] int file() const { return file_.number(); }
   [[nodiscard]] const Descriptor& descriptor() const { return file_; }
 
-  /// Lets a part be written. False: the system refused (strict overcommit).
+  /// Makes a part writable. False: the system refused (strict overcommit).
   [[nodiscard]] bool open(std::uint64_t offset, std::uint64_t bytes);
-  /// Gives the memory of an open part back to the system: it reads as zeros from now on. Before it
-  /// is written again, it is opened again.
+  /// Returns the memory of an open part to the system: it reads as zeros from now on. Requires that
+  /// it is opened again before it is written.
   void clear(std::uint64_t offset, std::uint64_t bytes);
   /// The same for a part on explicit huge pages.
   void clear_explicit(std::uint64_t offset, std::uint64_t bytes);
-  /// Puts explicit huge pages behind a part that has no memory. False: there are too few.
+  /// Backs a part that has no memory with explicit huge pages. False: there are too few.
   bool map_explicit(std::uint64_t offset, std::uint64_t bytes);
   /// madvise(2). False: it was refused.
   bool advise(std::uint64_t offset, std::uint64_t bytes, int advice);
-  /// Bytes that the file takes; nothing for private memory.
+  /// Bytes of memory that the file occupies; nullopt for private memory.
   [[nodiscard]] std::optional<std::uint64_t> file_bytes() const;
 
  private:
@@ -65,10 +64,9 @@ class AddressRange {
   base::ForkMark mark_;
 };
 
-/// Maps so many bytes of a file (or, with -1, of no file) at a multiple of 2 MiB, to be read only,
-/// and not in a process that is forked.
-/// Huge pages can carry a mapping of shared memory only if it begins there. nullptr: errno says why
-/// not.
+/// Maps so many bytes of a file (or, with -1, of no file) read-only at a multiple of 2 MiB,
+/// excluded from forked processes. Only a mapping that begins there can use huge pages of shared
+/// memory. nullptr: see errno.
 [[nodiscard]] std::byte* map_aligned(std::uint64_t bytes, int file);
 
 }  // namespace espalier::memory

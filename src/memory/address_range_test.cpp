@@ -40,8 +40,8 @@ std::vector<std::pair<std::string, AddressRange>> make_ranges() {
   return ranges;
 }
 
-// A child that reads or writes the store of its parent would do so behind its back; it is told by
-// a fault.
+// A child that accesses the store of its parent would corrupt it or read it unnoticed; here it
+// faults.
 TEST(AddressRange, IsNoMemoryOfAForkedProcess) {
   const auto ranges = make_ranges();
   const pid_t child = ::fork();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread's front of a pool of buffers (buffer_pool.hpp), which keeps it from the pool's locks.
+// A thread's cache of free buffers of a pool (buffer_pool.hpp), which avoids the pool's locks.
 #pragma once
 
 #include <array>
@@ -15,15 +15,15 @@ namespace espalier::memory {
 
 class BufferPool;
 
-/// One thread's front of a pool: buffers come and go without a lock, in most cases.
+/// A thread's cache of free buffers: most allocations and releases take no lock.
 ///
-/// Per class a stack (what was freed last comes back first) of at most kCachedBuffers buffers or
-/// kCachedBytes, refilled and flushed by halves, so that a thread which allocates and frees by
-/// turns at the edge does not go to the pool each time. Buffers of a cache count as free. A writer
-/// that must not fail once it holds a version reserves first (DESIGN §2.1 rule 11).
-/// When memory is short, another thread takes what is not reserved, by BufferPool::recall(): the
-/// owner says `busy` around what it does, behind a barrier that costs it nothing.
-/// Thread: one at a time; the pool reads the counters from others.
+/// For each class it keeps a LIFO stack of at most kCachedBuffers buffers or kCachedBytes, refilled
+/// and flushed by halves, so that alternate allocation and release at the edge does not go to the
+/// pool each time. Cached buffers count as free. A writer that must not fail once it holds a
+/// version reserves first (DESIGN §2.1 rule 11). When memory is short, another thread takes back
+/// unreserved buffers by BufferPool::recall(): the owner marks its operations `busy`, by an
+/// asymmetric barrier that costs it nothing.
+/// Thread: one at a time; the pool reads the counters from other threads.
 class BufferCache {
  public:
   static constexpr std::uint32_t kCachedBuffers = 64;
@@ -31,24 +31,24 @@ class BufferCache {
 
   /// Requires: the pool outlives the cache. Throws std::bad_alloc.
   explicit BufferCache(BufferPool& pool);
-  /// Gives all buffers back to the pool.
+  /// Returns all buffers to the pool.
   ~BufferCache();
   BufferCache(const BufferCache&) = delete;
   BufferCache& operator=(const BufferCache&) = delete;
 
-  /// As BufferPool::allocate, but where other caches may hold what is missing, the caller says when
-  /// to recall() it. Cost: the buffer's first line; one in about 32 takes a lock.
+  /// As BufferPool::allocate, except that the caller decides when to recall() buffers of other
+  /// caches. Cost: the buffer's first line; one in about 32 takes a lock.
   Result<std::uint64_t> allocate(SizeClass cls);
-  /// As BufferPool::release; from any thread's cache, not only the one that allocated it.
+  /// As BufferPool::release. A buffer may be released through any thread's cache.
   void release(std::uint64_t offset, SizeClass cls);
 
   /// Ensures that the next `n` calls of allocate(cls) succeed. A later call for the same class
   /// replaces the reservation; 0 drops it. Errors: out_of_memory (the reservation is as before).
   Result<void> reserve(SizeClass cls, std::uint32_t n);
-  /// What is left of the reservation.
+  /// Remaining reservation.
   [[nodiscard]] std::uint32_t reserved(SizeClass cls) const { return bins_[cls].reserved; }
 
-  /// Gives all buffers that are not reserved back to the pool.
+  /// Returns all unreserved buffers to the pool.
   void flush();
 
   [[nodiscard]] BufferPool& pool() const { return pool_; }
@@ -63,7 +63,7 @@ class BufferCache {
     std::atomic<std::int64_t> in_use{0};  // allocated less released through this cache
   };
 
-  /// The owner at work: recall() waits for its end, or it for the end of recall().
+  /// Marks the owner as busy: recall() waits for its end, or the owner for the end of recall().
   class Work {
    public:
     explicit Work(BufferCache& cache) : cache_(cache) {
@@ -84,15 +84,15 @@ class BufferCache {
     const std::uint64_t by_bytes = kCachedBytes / class_bytes(cls);
     return by_bytes < kCachedBuffers ? static_cast<std::uint32_t>(by_bytes) : kCachedBuffers;
   }
-  /// Brings the stack to at least one buffer, half full if it can.
+  /// Fills the stack with at least one buffer, half full if possible.
   Result<void> refill(SizeClass cls, Bin& bin);
-  /// Gives the coldest buffers back until at most `keep` (and what is reserved) remain.
+  /// Returns the coldest buffers until at most `keep` (and the reserved ones) remain.
   void shrink(SizeClass cls, Bin& bin, std::uint32_t keep);
   static void count(Bin& bin, std::int64_t in_use_change);
   std::uint64_t pop(Bin& bin);
-  /// Brings the stack to `n` buffers at least. Errors: out_of_memory (nothing was changed).
+  /// Fills the stack to at least `n` buffers. Errors: out_of_memory (nothing was changed).
   Result<void> fill(SizeClass cls, Bin& bin, std::uint32_t n);
-  /// Gives back what is not reserved, on another thread than the owner's.
+  /// Returns unreserved buffers, on another thread than the owner's.
   void recall();
   [[gnu::noinline]] void wait_for_recall();
 

@@ -207,8 +207,8 @@ TEST(BufferCacheConcurrency, CachesAreRecalledWhileTheyAreUsed) {
   EXPECT_EQ(region.taken_bytes(), kExtentBytes);
 }
 
-// Threads that find no free buffer at the same moment each take another extent. One that nobody has
-// taken anything of would never be empty again, and so never go back.
+// Threads that find no free buffer at the same moment each take another extent. An extent of which
+// no buffer was taken would never become empty again, and so never be returned.
 TEST(BufferCacheConcurrency, NoExtentIsTakenInVain) {
   Region region = *Region::reserve({.bytes_max = 32 * kExtentBytes, .huge_pages = false});
   BufferPool pool(region);

@@ -5,15 +5,15 @@
 //   | slab | slab | slab | slab | slab | slab | slab | slab |  8 * 256 KiB, each of one class
 //   | buffer                    ...                    |      a run of extents, one large buffer
 //
-// A unit is what a class takes and gives back: a whole extent, a slab, or a run. Slabs are for the
-// first megabytes of classes that need little: two dozen classes of short values, each with a
-// nearly empty extent, would fill a small store. Nodes never lie in slabs.
+// A unit is what a class takes and returns: a whole extent, a slab, or a run. Slabs serve the first
+// megabytes of classes that need little: two dozen classes of short values, each with a nearly
+// empty extent, would fill a small store. Nodes never lie in slabs.
 //
-// Buffers whose size is a power of two would all begin in the same few sets of a cache, and their
-// first lines, which every walk reads, would push each other out: with 32 lookups in flight that
-// cost two fifths of the throughput (docs/benchmarks.md). So each extent begins its buffers at
-// another of eight distances that together span 4 KiB, one way of a first-level cache. Large
-// buffers and slabs are not staggered: of them the room would be missed.
+// Cache coloring: buffers whose size is a power of two would all begin in the same few sets of a
+// cache, and their first lines, which every walk reads, would evict each other; with 32 lookups in
+// flight that cost two fifths of the throughput (docs/benchmarks.md). So each extent begins its
+// buffers at one of eight distances that together span 4 KiB, one way of a first-level cache. Large
+// buffers and slabs are not staggered: they cannot spare the room.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ inline constexpr std::uint64_t kStaggeredBytesMax = 16384;
 
 inline constexpr std::uint64_t kSlabsPerExtent = kExtentBytes / kSlabBytes;
 inline constexpr std::uint64_t kSlabBufferBytesMax = 65536;
-/// A class takes so many slabs, and then extents.
+/// A class takes at most so many slabs, and then extents.
 inline constexpr std::uint32_t kSlabsMax = 16;
 
 [[nodiscard]] constexpr bool staggered(SizeClass cls) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generations of buffers: numbers on a circle of 32 bits, of which references carry 28.
+// Generations of buffers: 32-bit numbers that wrap around, of which references carry 28 bits.
 #pragma once
 
 #include <cstdint>

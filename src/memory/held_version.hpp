@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A version that is held: what a snapshot reads as of (reclaimer.hpp).
+// A held version: the version at which a snapshot reads (reclaimer.hpp).
 #pragma once
 
 #include <atomic>
@@ -13,7 +13,7 @@ namespace espalier::memory {
 struct HeldVersion {
   std::uint64_t version = 0;
   std::atomic<bool> expired{false};
-  std::uint64_t number = 0;  // those of a store, in the order in which they were held
+  std::uint64_t number = 0;  // unique in a store, ascending in the order of hold()
   std::string owner;         // for operators: "process 12", "session 3"
 
   [[nodiscard]] bool has_expired() const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What keeps memory from being free: readers with an exposed epoch, leases, and snapshots.
+// Holders of retired memory: readers with an exposed epoch, leases, and snapshots.
 #pragma once
 
 #include <cstdint>
@@ -11,10 +11,10 @@ struct Holder {
   enum class Kind : std::uint8_t { invalid, epoch, lease, snapshot };
 
   Kind kind = Kind::invalid;
-  std::string owner;        ///< "process 12", "session 3"; of a snapshot, what took it
-  std::string object;       ///< of a snapshot: the name of what it is of; any bytes
+  std::string owner;        ///< "process 12", "session 3"; of a snapshot: its taker
+  std::string object;       ///< of a snapshot: the name of its object; any bytes
   std::uint64_t since = 0;  ///< the epoch, or of a snapshot the version
-  /// Bytes that this holder keeps, alone or together with others: what several hold counts at each.
+  /// Bytes that this holder keeps, alone or with others: shared bytes count for each.
   std::uint64_t bytes = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A long array of zeros of which little is ever touched: pages come as they are used.
+// A long zero-initialised array of which little is ever touched: pages are allocated on first use.
 //
 // Thread: as its elements.
 #pragma once
@@ -15,7 +15,7 @@
 
 namespace espalier::memory {
 
-/// Requires of T: that zeros are a good one.
+/// Requires of T: all zeros is a valid value.
 template <class T>
 class LazyArray {
   static_assert(std::is_trivially_destructible_v<T>);

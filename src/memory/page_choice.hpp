@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which pages carry a store's memory: what the machine offers, and what is made of it.
+// The choice of pages for a store's memory, from what the machine offers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@ namespace espalier::memory {
 
 enum class PageKind : std::uint8_t { small, transparent, explicit_huge, collapsed };
 
-/// What the machine offers, as far as the choice of pages depends on it.
+/// Facts about the machine on which the choice of pages depends.
 struct PageFacts {
   std::uint64_t explicit_free = 0;     // free explicit huge pages of 2 MiB, not promised to others
   bool transparent_available = false;  // .../transparent_hugepage/enabled is "always" or "madvise"
@@ -17,7 +17,7 @@ struct PageFacts {
   bool strict_overcommit = false;      // vm.overcommit_memory is 2
 };
 
-/// Reads PageFacts from /proc and /sys. What cannot be read counts as not there.
+/// Reads PageFacts from /proc and /sys. Unreadable facts count as absent.
 PageFacts read_page_facts();
 
 struct PageChoice {
@@ -25,7 +25,7 @@ struct PageChoice {
   std::string message;
 };
 
-/// Which pages a private region of so many extents gets, and one sentence on why.
+/// The kind of pages for a private region of so many extents, and one sentence on why.
 PageChoice choose_pages(const PageFacts& facts, std::uint64_t extents, bool huge_pages);
 
 }  // namespace espalier::memory

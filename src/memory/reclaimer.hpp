@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What was unlinked, until no reader can reach it.
+// Epoch-based reclamation of buffers: keeps unlinked buffers until no reader can reach them.
 //
 //     unlinked at version w            released        stamped, epoch passed
 //   ----------------------> unreleased --------> stamped -------------------> free
@@ -10,16 +10,16 @@
 // Invariants (DESIGN §2.1 rule 5)
 // 1. A buffer is stamped only after the version that superseded it is released: a reader that began
 //    before may still read at an older version and be led to it.
-// 2. A buffer that a snapshot may need (snapshot version < w) is held; when the last such snapshot
-//    goes, it is stamped anew.
-// 3. Snapshots of one object hold at most its limit, and those of all together a share of the
-//    store's memory; beyond that the oldest of them expire, and so they do where a write finds no
-//    memory. What such a snapshot needed, held or still stamped, is stamped anew: walks at it that
-//    have begun still read it.
+// 2. A buffer that a snapshot may need (snapshot version < w) is held. When the last such snapshot
+//    is dropped, the buffer is stamped anew.
+// 3. Snapshots of one object hold at most its limit, and those of all objects together a share of
+//    the store's memory. Beyond that, and when a write finds no memory, the oldest snapshots
+//    expire. Buffers that an expired snapshot needed, held or still stamped, are stamped anew,
+//    because walks at it that have begun still read them.
 // 4. A buffer is free only when every exposed or pinned epoch and every lease is newer than its
 //    stamp.
-// 5. What was unlinked is never lost for want of memory: the elements of all lists were there
-//    before it was unlinked (retired_list.hpp), and to collect asks the heap for nothing.
+// 5. Reclamation never fails for lack of memory: all list elements are allocated before the buffer
+//    is unlinked (retired_list.hpp), and collect() allocates nothing.
 //
 // Thread: any; one mutex, taken once per handful of writes.
 #pragma once
@@ -51,10 +51,11 @@ struct Holder;
 
 class Reclaimer {
  public:
-  /// Of a store's memory, the part that the snapshots of all its objects may hold together.
+  /// The fraction (1 / kSnapshotShare) of a store's memory that the snapshots of all its objects
+  /// may hold together.
   static constexpr std::uint64_t kSnapshotShare = 4;
 
-  /// `snapshot_bytes_max`: what the snapshots of all objects may hold together.
+  /// `snapshot_bytes_max`: limit on the bytes that the snapshots of all objects hold together.
   Reclaimer(BufferPool& pool, base::EpochTable epochs, const base::LeaseTable& leases,
             const base::EpochPins& epoch_pins, std::uint64_t snapshot_bytes_max)
       : pool_(&pool),
@@ -63,28 +64,27 @@ class Reclaimer {
         epoch_pins_(&epoch_pins),
         snapshot_bytes_max_(snapshot_bytes_max) {}
 
-  /// Begins to serve an object, until forget(). Until then the object's name and clock must last;
-  /// several objects may have one clock. `snapshot_bytes_max`: what its snapshots may hold. Errors:
-  /// std::bad_alloc. Requires: the object is not served yet, and its clock is attached.
+  /// Registers an object, until forget(). Its name and clock must outlive the registration; several
+  /// objects may share one clock. `snapshot_bytes_max`: limit on the bytes that its snapshots hold.
+  /// Errors: std::bad_alloc. Requires: the object is not registered yet, and its clock is attached.
   void add(VersionedObject& object, std::string_view name, const VersionClock& clock,
            std::uint64_t snapshot_bytes_max);
-  /// Takes over what was unlinked. Requires: as many elements in stock.
+  /// Adopts unlinked buffers. Requires: as many elements in stock.
   void retire(VersionedObject& object, RetiredStock& stock,
               std::span<const Retired> retired) noexcept;
-  /// Frees what can be freed, into spares and `cache`. Returns whether anything was freed.
+  /// Frees all buffers that can be freed, into spares and `cache`. Returns whether anything was
+  /// freed.
   bool collect(BufferCache& cache) noexcept;
-  /// Whether something would be freed if readers, here or elsewhere, let go of it, or writes under
-  /// way were released.
+  /// Whether buffers wait for readers, local or remote, or for writes under way to be released.
   [[nodiscard]] bool waits_for_readers() const;
-  /// Whether snapshots keep some of it, or have until they expired, and readers that were there
-  /// still do.
+  /// Whether buffers wait for snapshots, or for readers of snapshots that have expired.
   [[nodiscard]] bool waits_for_snapshots() const;
-  /// Whether what is being copied keeps some of it, for that moment.
+  /// Whether buffers wait for pinned epochs, which last for one copy.
   [[nodiscard]] bool waits_for_pins() const;
-  /// Whether a lease keeps some of it.
+  /// Whether buffers wait for a lease.
   [[nodiscard]] bool waits_for_leases() const;
-  /// What makes collecting worthwhile: it interrupts every core that runs one of our threads, which
-  /// takes longer than to write a leaf anew.
+  /// Thresholds above which collect() pays: it interrupts every core that runs one of our threads,
+  /// which takes longer than rewriting a leaf.
   static constexpr std::uint32_t kDue = 64;  // buffers
   static constexpr std::uint64_t kDueBytes = std::uint64_t{1} << 20;
   [[nodiscard]] bool due() const {
@@ -92,17 +92,17 @@ class Reclaimer {
            retired_bytes_since_.load(std::memory_order_relaxed) >= kDueBytes;
   }
 
-  /// Registers a held version. The caller's epoch must be exposed since before it read `version`.
-  /// `owner` tells operators what holds it. Errors: std::bad_alloc, and nothing is held.
+  /// Registers a held version. Requires: the caller exposed its epoch before it read `version`.
+  /// `owner` names the holder for operators. Errors: std::bad_alloc, and nothing is held.
   std::list<HeldVersion>::iterator hold(VersionedObject& object, std::uint64_t version,
                                         std::string owner = {});
   void drop(VersionedObject& object, std::list<HeldVersion>::iterator held) noexcept;
-  /// For a write that finds no memory: expires the oldest snapshots of all objects until kDueBytes
-  /// that they held wait for readers alone, or none holds anything. Not while a reader holds what
-  /// the last ones held. Returns whether any was expired.
+  /// For a write that finds no memory: expires the oldest snapshots of all objects, until kDueBytes
+  /// that they held wait for readers alone, or no snapshot holds anything. Does nothing while a
+  /// reader keeps the buffers of the last expired ones. Returns whether any snapshot expired.
   bool expire_oldest() noexcept;
 
-  /// Forgets an object that is being dropped and frees all that waits for it.
+  /// Unregisters an object that is being dropped, and frees all its retired buffers.
   void forget(VersionedObject& object) noexcept;
 
   struct Waiting {
@@ -113,23 +113,24 @@ class Reclaimer {
   };
   /// The snapshots of all objects together.
   struct Snapshots {
-    std::uint64_t count = 0;      // that hold, or may come to hold, something
-    std::uint64_t bytes = 0;      // that they hold
-    std::uint64_t bytes_max = 0;  // that they may
+    std::uint64_t count = 0;      // of snapshots that have not expired
+    std::uint64_t bytes = 0;      // held
+    std::uint64_t bytes_max = 0;  // limit
     std::uint64_t expired = 0;    // since the store was opened
   };
   [[nodiscard]] Snapshots snapshots() const;
-  /// Bytes that leases hold back, and no epoch: what would be free without them.
+  /// Bytes that only leases hold back, no epoch.
   [[nodiscard]] std::uint64_t bytes_held_by_leases() const;
-  /// What keeps memory from being free, that of most bytes first, at most `most`. Readers count
-  /// from their exposed epoch on, so one that keeps up with the present holds 0 bytes and is left
-  /// out; leases and snapshots are always listed. `others`: the bytes that a lease of this epoch
-  /// holds back besides those that wait here.
+  /// The holders of retired memory, by descending bytes, at most `most`. A reader counts from its
+  /// exposed epoch on, so one that keeps up holds 0 bytes and is omitted; leases and snapshots are
+  /// always listed. `others`: the bytes outside this reclaimer that a lease of this epoch holds
+  /// back.
   /// Cost: the tables of epochs and leases, all retired buffers, under the lock.
   [[nodiscard]] std::vector<Holder> holders(
       const std::function<std::uint64_t(std::uint64_t epoch)>& others, std::size_t most = 64) const;
-  /// What waits for one object: its bytes and snapshots, and where `list` also all else. Cost:
-  /// without `list` no more than the lock; with it a pass over what waits of all objects.
+  /// Retired memory of one object: its bytes and snapshots, and with `list` also its buffers and
+  /// ids. Cost: without `list` no more than the lock; with it a pass over the retired buffers of
+  /// all objects.
   [[nodiscard]] Waiting waiting(const VersionedObject& object, bool list) const;
 
  private:
@@ -144,9 +145,9 @@ class Reclaimer {
     std::list<HeldVersion> versions;  // ascending
     std::list<HeldVersion> expired;   // until they are dropped
   };
-  /// A stock that is used up is filled up to so many, from what was freed.
+  /// An empty stock is refilled up to so many elements, from freed ones.
   static constexpr std::size_t kStocked = 8;
-  /// Elements that are kept for that; more go back to the heap.
+  /// Spare elements kept for that; others go back to the heap.
   static constexpr std::size_t kSparesMax = 1024;
 
   [[nodiscard]] PerObject& of(VersionedObject& object) { return objects_.find(&object)->second; }
@@ -158,11 +159,11 @@ class Reclaimer {
   void stamp_anew(const VersionedObject* object, std::uint64_t version);
   bool expire_oldest_of_all();
   void expire_beyond_limits(const VersionedObject& object, PerObject& state);
-  /// For each of these epochs, which ascend, the bytes that wait and that a reader keeps, perhaps
-  /// with others, whose epoch it is. Cost: one pass over what is stamped.
+  /// For each of these epochs, which ascend, the stamped bytes that a reader of that epoch keeps,
+  /// alone or with others. Cost: one pass over the stamped buffers.
   [[nodiscard]] std::vector<std::uint64_t> bytes_held_since(
       std::span<const std::uint64_t> epochs) const;
-  /// The snapshots of all objects; those that have expired hold nothing and are left out.
+  /// The snapshots of all objects, without expired ones, which hold nothing.
   [[nodiscard]] std::vector<Holder> snapshot_holders() const;
 
   BufferPool* pool_;
@@ -177,7 +178,7 @@ class Reclaimer {
   std::uint64_t held_bytes_ = 0;     // of all objects
   std::uint64_t next_number_ = 1;    // of a held version
   std::uint64_t expired_count_ = 0;  // versions, ever
-  std::uint64_t expired_stamp_ = 0;  // of what the last one to expire held
+  std::uint64_t expired_stamp_ = 0;  // of the buffers of the last snapshot to expire
   std::atomic<std::uint32_t> retired_since_{0};
   std::atomic<std::uint64_t> retired_bytes_since_{0};
 };

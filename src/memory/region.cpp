@@ -49,7 +49,7 @@ PageChoice choose_private_pages(AddressRange& range, PageChoice choice) {
   if (choice.kind == PageKind::transparent && !range.advise(0, range.bytes(), MADV_HUGEPAGE)) {
     return {PageKind::small, "4 KiB pages (the kernel refused transparent huge ones)"};
   }
-  // "always" would give huge pages to those who did not ask for them; a refusal does no harm.
+  // "always" would give huge pages to mappings that did not ask for them; a refusal does no harm.
   if (choice.kind == PageKind::small) (void)range.advise(0, range.bytes(), MADV_NOHUGEPAGE);
   return choice;
 }

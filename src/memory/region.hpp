@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A region: one range of addresses that holds all memory of a store, handed out in 2 MiB extents.
 //
-// Why one range: everything in it is named by an offset (wire/ref.hpp), so that other processes and
-// machines can follow references; and a NIC registers it once. Why 2 MiB: the size of a huge page,
-// so that taking and giving back never splits one.
+// One range, because everything in it is named by an offset (wire/ref.hpp), so that other processes
+// and machines can follow references, and because a NIC registers it once. Extents of 2 MiB, the
+// size of a huge page, so that taking and returning memory never splits one.
 //
-// Addresses are handed out once: what was taken for one purpose keeps it as long as the region
-// lives, and only its memory goes back and is taken again. So the range is many times as long as
-// the limit, and the limit counts memory.
+// Addresses are never reused for another purpose: returning an extent releases its memory, not its
+// addresses. So the range is many times as long as the limit, and the limit counts memory.
 //
 // Invariants
 // I1. Extent 0 is the header, taken from the start: offset 0 is never that of a buffer.
@@ -34,14 +33,14 @@ class Descriptor;
 inline constexpr std::uint64_t kExtentBytes = std::uint64_t{2} << 20;
 /// An extent may be taken in parts of this size.
 inline constexpr std::uint64_t kSlabBytes = std::uint64_t{256} << 10;
-/// So many times the limit of addresses are reserved: one time for each class of buffers
-/// (size_class.hpp), for each may have had all memory in its turn, and some to spare.
+/// The range is so many times as long as the limit: once for each class of buffers
+/// (size_class.hpp), because each may use all memory in turn, and some to spare.
 inline constexpr std::uint64_t kAddressesPerLimit = 72;
 
 struct RegionOptions {
   std::uint64_t bytes_max = 0;  // limit on memory in use, header included
   bool huge_pages = true;       // explicit ones if enough are free, else transparent ones
-  bool shared = false;          // a sealed memfd, which others may map to read
+  bool shared = false;          // a sealed memfd, which other processes may map read-only
 };
 
 /// Owns the range. Moving keeps base() valid.
@@ -59,57 +58,56 @@ class Region {
   /// Length of the range of addresses.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
   [[nodiscard]] std::byte* at(std::uint64_t offset) const { return base_ + offset; }
-  /// The first extent, for the owner's own use.
+  /// The first extent, reserved for the owner.
   [[nodiscard]] std::byte* header() const { return base_; }
 
-  /// Takes so many extents in a row that were never taken; returns the offset of the first.
+  /// Takes so many consecutive extents, never taken before; returns the offset of the first.
   /// Errors: out_of_memory (detail: the limit in MiB).
   Result<std::uint64_t> take(std::uint64_t extents);
-  /// Sets aside the addresses of an extent that will be taken slab by slab, by retake(). Slabs lie
-  /// in 4 KiB pages. Errors: out_of_memory.
+  /// Reserves the addresses of an extent that retake() will take slab by slab. Slabs use 4 KiB
+  /// pages. Errors: out_of_memory.
   Result<std::uint64_t> set_aside();
-  /// Takes memory again where it was given back, or for a slab of what was set aside.
-  /// Requires: not taken; whole extents as take() returned them, or one slab.
-  /// Errors: out_of_memory.
+  /// Takes memory for addresses whose memory was returned, or for a slab of a reserved extent.
+  /// Requires: not taken; whole extents as take() returned them, or one slab. Errors:
+  /// out_of_memory.
   Result<void> retake(std::uint64_t offset, std::uint64_t bytes);
-  /// Gives memory back to the operating system: it reads as zeros from now on.
+  /// Returns memory to the operating system: it reads as zeros from now on.
   /// Requires: as taken or retaken, and not the header.
   void give(std::uint64_t offset, std::uint64_t bytes);
 
-  /// Counts memory that lies elsewhere, for the same purpose as what is taken: the limit is for
-  /// both. Errors: out_of_memory.
+  /// Counts memory outside the region against the limit. Errors: out_of_memory.
   Result<void> charge(std::uint64_t bytes);
-  /// It is gone. Requires: it was charged.
+  /// Undoes charge(). Requires: it was charged.
   void uncharge(std::uint64_t bytes);
 
   /// The memfd behind a shared region, of all bytes(); -1 for a private one.
   [[nodiscard]] int descriptor() const;
-  /// A second descriptor, through which a shared region can only be read. To be mapped by
-  /// SharedMemory::attach(), which checks it and begins at a multiple of 2 MiB.
+  /// A second descriptor with read-only access to a shared region, for SharedMemory::attach(),
+  /// which validates it and maps at a multiple of 2 MiB.
   /// Errors: unsupported (it is private), system.
   [[nodiscard]] Result<Descriptor> read_only() const;
-  /// Bytes that the system has behind it: of a shared region those of its file, with what readers
-  /// have made of its holes, and of what was charged; else taken_bytes().
+  /// Bytes of memory in the system: for a shared region the blocks of its file, including holes
+  /// that readers have filled, and charged memory; else taken_bytes().
   [[nodiscard]] std::uint64_t memory_bytes() const;
-  /// Of a shared region: punches all that is not taken if the file has an eighth of the limit more
-  /// blocks than are taken, for who reads a hole fills it. Returns whether it did. A thread of the
-  /// region's own does so every second.
+  /// For a shared region: punches all that is not taken, if the file's blocks exceed the taken
+  /// bytes by an eighth of the limit; a reader that touches a hole fills it. Returns whether it
+  /// did. The region's maintenance thread calls it every second.
   bool punch_holes();
-  /// Waits until that thread has nothing to do, and a spare extent is ready if there is to be one.
+  /// Waits until the maintenance thread is idle, with a spare extent ready if one is due.
   void wait_until_idle();
 
-  /// Bytes of all that is taken, the header and what was charged included.
+  /// Bytes of all that is taken, including the header and charged memory.
   [[nodiscard]] std::uint64_t taken_bytes() const;
   /// The limit on taken_bytes().
   [[nodiscard]] std::uint64_t limit_bytes() const;
-  /// Nothing from here on was ever taken.
+  /// No address from here on was ever taken.
   [[nodiscard]] std::uint64_t end_offset() const;
 
   /// The error of take() when the limit is reached.
   [[nodiscard]] std::unexpected<Error> out_of_memory() const;
 
   [[nodiscard]] PageKind page_kind() const { return page_kind_; }
-  /// Which pages carry the memory, and why, in one sentence.
+  /// The kind of pages in use, and why, in one sentence.
   [[nodiscard]] const std::string& page_message() const { return page_message_; }
 
  private:

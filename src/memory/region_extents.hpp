@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which memory of a region is taken, and how it is brought: the inside of Region.
+// Implementation of Region: which memory is taken, and how it is populated.
 //
-// A thread keeps writers from waiting for huge pages. It has extents that nothing ever had ready:
-// of a shared region one, touched and then collapsed; of a private one in transparent huge pages
-// one for each 16 MiB that it has, and four at most, for a first touch there clears 2 MiB. Of
-// shared regions it collapses others too, after they were taken, and punches the file when readers
-// have filled its holes.
+// A maintenance thread keeps writers from waiting for huge pages. It prepares spare extents: for a
+// shared region one, touched and then collapsed; for a private one in transparent huge pages one
+// for each 16 MiB in use, at most four, because a first touch there clears 2 MiB. In shared regions
+// it also collapses extents after they were taken, and punches the file when readers have filled
+// its holes.
 //
-// A spare that is too many, because the region has shrunk or its limit is near, loses its memory
-// and leaves its addresses, which are the next that nothing ever had.
+// When the region has shrunk or is near its limit, surplus spares lose their memory and leave their
+// addresses, which are reused first.
 //
 // Invariants
-// E1. taken_slabs_ says what is taken; a bit is set after the memory is brought, and cleared before
-//     it goes.
-// E2. Spare extents, and the addresses of those that went, are below end_, not taken, and not
+// E1. taken_slabs_ says what is taken; a bit is set after the memory is populated, and cleared
+//     before it is returned.
+// E2. Spare extents, and the addresses of former spares, are below end_, not taken, and not
 //     charged.
-// E3. When a call that takes memory returns, what is taken and the spares are within the limit.
-//     One that is brought just then goes as soon as it has come, if there is no room for it.
+// E3. When a call that takes memory returns, taken memory and spares are within the limit. A spare
+//     under preparation then is dropped when it is ready, if there is no room for it.
 #pragma once
 
 #include <sched.h>
@@ -47,14 +47,15 @@ class Region::Extents {
   [[nodiscard]] std::uint64_t end() const { return end_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool shared() const { return range_.file() >= 0; }
 
-  /// Takes the header's extent, once, and starts what shared memory needs. False: it was refused.
+  /// Takes the header's extent, once, and starts the thread of shared memory. False: it was
+  /// refused.
   [[nodiscard]] bool take_header();
   /// False: the limit, or the end of the addresses, is reached.
   [[nodiscard]] bool take(std::uint64_t bytes, std::uint64_t& offset);
   [[nodiscard]] bool set_aside(std::uint64_t& offset);
   [[nodiscard]] bool retake(std::uint64_t offset, std::uint64_t bytes);
   void give(std::uint64_t offset, std::uint64_t bytes);
-  /// Memory that lies elsewhere. False: the limit is reached.
+  /// Counts memory outside the region. False: the limit is reached.
   [[nodiscard]] bool charge_elsewhere(std::uint64_t bytes);
   void uncharge_elsewhere(std::uint64_t bytes);
   [[nodiscard]] std::uint64_t elsewhere() const {
@@ -66,7 +67,7 @@ class Region::Extents {
  private:
   [[nodiscard]] bool charge(std::uint64_t bytes);
   void uncharge(std::uint64_t bytes) { taken_.fetch_sub(bytes, std::memory_order_relaxed); }
-  /// Addresses that nothing ever had. False: there are no more, or the system refuses them now.
+  /// Takes addresses never used. False: there are no more, or the system refuses them now.
   [[nodiscard]] bool extend(std::uint64_t bytes, std::uint64_t& offset);
   [[nodiscard]] bool extend_locked(std::uint64_t bytes, std::uint64_t& offset);
   [[nodiscard]] bool take_spare(std::uint64_t& offset);
@@ -78,7 +79,7 @@ class Region::Extents {
   void mark(std::uint64_t offset, std::uint64_t bytes, bool taken);
   void collapse_later(std::uint64_t offset, std::uint64_t bytes);
   void maintain();
-  /// How many spare extents there are to be where the range has so many bytes taken.
+  /// Number of spare extents due when so many bytes of the range are taken.
   [[nodiscard]] std::size_t spares_for(std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t taken_here() const;
   [[nodiscard]] bool fits(std::size_t spares) const {
@@ -89,22 +90,22 @@ class Region::Extents {
   void wake_if_wanted();
   void make_spare(std::unique_lock<std::mutex>& lock);
   void drop_spare();
-  /// Room for what was charged: spares go until all fits.
+  /// Makes room for charged memory: drops spares until all fits.
   void drop_spares_beyond_limit();
-  /// Starts the thread of a private region that has grown. Without one, who touches an extent first
-  /// clears it.
+  /// Starts the thread of a private region that has grown. Without it, the thread that first
+  /// touches an extent clears it.
   void start_when_large() noexcept;
   void start() noexcept;
 
-  /// For as much memory a private region has one spare extent, up to so many; a smaller one has no
-  /// thread.
+  /// A private region has one spare extent for each kBytesPerSpare, up to kSparesMost; a smaller
+  /// one has no thread.
   static constexpr std::uint64_t kBytesPerSpare = std::uint64_t{16} << 20;
   static constexpr std::size_t kSparesMost = 4;
 
   AddressRange range_;
   const std::uint64_t limit_;
   const PageKind pages_;
-  cpu_set_t cpus_{};  // of who made the region, and so of the thread, whoever starts it
+  cpu_set_t cpus_{};  // of the thread that made the region; the maintenance thread gets them
   const bool knows_cpus_;
   std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> elsewhere_{0};  // bytes of taken_ that are not of the range
@@ -113,13 +114,13 @@ class Region::Extents {
   LazyArray<std::uint64_t> taken_slabs_;             // bits
   std::array<std::uint64_t, kSparesMost> spares_{};  // offsets
   std::size_t spare_count_ = 0;
-  std::array<std::uint64_t, kSparesMost> bare_{};  // offsets of those that went
+  std::array<std::uint64_t, kSparesMost> bare_{};  // offsets of dropped spares
   std::size_t bare_count_ = 0;
-  bool spare_refused_ = false;  // until memory is taken or given the next time
+  bool spare_refused_ = false;  // until memory is next taken or returned
   std::deque<std::uint64_t> to_collapse_;
   bool working_ = false;
   bool stopping_ = false;
-  bool start_refused_ = false;  // the system has no thread for this
+  bool start_refused_ = false;  // the system refused a thread
   std::condition_variable wake_;
   std::condition_variable idle_;
   std::thread maintenance_;

@@ -228,7 +228,7 @@ std::uint64_t bytes_in_memory(const Region& region) {
 constexpr std::uint64_t kExtentsOfSpares =
     4 * 16 * kMiB / kExtentBytes;  // for as many as there are
 
-/// Takes one after the other, and touches nothing.
+/// Takes extents in sequence, and touches none.
 std::vector<std::uint64_t> take_each(Region& region, std::uint64_t extents) {
   std::vector<std::uint64_t> taken;
   for (std::uint64_t i = 0; i < extents; ++i) taken.push_back(*region.take(1));

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A hold of releases: while one stands, a clock's read version does not rise, so that a client may
-// look at several nodes as of one moment (docs/design/shards.md). It ends by itself after a
-// millisecond, whatever its client does, and the next one comes 50 ms after it began at the
-// earliest: so writers wait for at most a fiftieth of the time, whoever asks and however often.
+// A hold of releases: while one stands, a clock's read version does not rise, so that a client can
+// read several nodes as of one moment (docs/design/shards.md). It ends by itself after a
+// millisecond, whatever its client does, and the next one is granted 50 ms after its begin at the
+// earliest. So holds delay writers for at most a fiftieth of the time, regardless of the number of
+// clients and requests.
 //
-// A hold is a help, and no promise: a version that was on its way when it was granted may still be
-// released. Who relies on it asks in the end whether the read version is still that of the grant.
+// A hold is best effort: a release already under way when it was granted may still happen. A client
+// that relies on it checks in the end that the read version is still that of the grant.
 //
-// No thread ends it: writers that wait for a release look, and so does who writes next. What nobody
-// waits for may be released later.
+// No thread ends overdue holds: writers that wait for a release check, and so does the next writer.
+// Versions that no thread waits for may be released later.
 //
 // Thread: any.
 #pragma once
@@ -27,13 +28,13 @@ class ReleaseHold {
   static constexpr std::uint64_t kLongestNs = 1'000'000;
   static constexpr std::uint64_t kApartNs = 50'000'000;  // from one grant to the next
 
-  /// The clock that it goes by; tests have one of their own. Set before anybody uses it.
+  /// The time source; tests set their own. Set before first use.
   std::uint64_t (*now_ns)() noexcept = base::monotonic_ns;
 
-  /// Whether one stands, in time or not. Cost: one load.
+  /// Whether a hold stands, overdue or not. Cost: one load.
   [[nodiscard]] bool stands() const { return until_ns_.load() != 0; }
 
-  /// The number of a new one; 0: the last one began too short a time ago.
+  /// Grants a hold and returns its number; 0: the last one began too recently.
   [[nodiscard]] std::uint64_t grant() {
     const std::lock_guard lock(mutex_);
     const std::uint64_t now = now_ns();
@@ -44,7 +45,7 @@ class ReleaseHold {
     until_ns_.store(now + kLongestNs);
     return ++number_;
   }
-  /// Ends it, if it is this one. Returns whether it stood until now.
+  /// Ends this hold, if it stands. Returns whether it stood until now.
   [[nodiscard]] bool end(std::uint64_t number) {
     const std::lock_guard lock(mutex_);
     if (number != number_ || !stands()) return false;
@@ -52,14 +53,14 @@ class ReleaseHold {
     until_ns_.store(0);
     return in_time;
   }
-  /// Ends it if it has stood its time. Returns whether none stands now.
+  /// Ends an overdue hold. Returns whether none stands now.
   [[nodiscard]] bool end_overdue() {
     if (planted(Bug::holds_without_end)) return !stands();
     const std::uint64_t until = until_ns_.load();
     if (until == 0) return true;
     if (now_ns() < until) return false;
     const std::lock_guard lock(mutex_);
-    // Another may have been granted meanwhile, which has its own time.
+    // Another hold may have been granted meanwhile, with its own deadline.
     if (until_ns_.load() == until) until_ns_.store(0);
     return !stands();
   }

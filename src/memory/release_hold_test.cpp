@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Holds of releases: what they keep back, for how long, how often, and who ends them.
+// Holds of releases: what they keep back, for how long, how often, and which thread ends them.
 #include "memory/release_hold.hpp"
 
 #include <gtest/gtest.h>
@@ -49,7 +49,7 @@ TEST(ReleaseHold, IsEndedByItsOwnNumberOnly) {
   EXPECT_EQ(clock->released(), written);
 }
 
-// One that nobody looked at any more keeps nothing from the next.
+// An overdue hold that no thread has ended keeps nothing from the next.
 TEST(ReleaseHold, LeavesWhatItKeptToTheNext) {
   HeldClock clock;
   ASSERT_NE(clock->hold(), 0u);
@@ -84,7 +84,7 @@ TEST(ReleaseHold, GoingOnWaitsForItsEnd) {
 }
 
 // Writers that meet the end of a hold at any moment: whatever they finish is released, by them or
-// by who ends it.
+// by the thread that ends it.
 TEST(ReleaseHoldConcurrency, NothingIsLeftBehind) {
   HeldClock clock;
   std::atomic<bool> stop{false};

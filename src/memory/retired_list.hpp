@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists of what was unlinked, whose elements are made before anything is unlinked: to hand a buffer
-// to the reclaimer, and all that the reclaimer does with it, asks the heap for nothing.
+// Lists of retired buffers, with elements allocated before the buffer is unlinked: neither handing
+// a buffer to the reclaimer nor reclaiming it allocates memory.
 //
 // Thread: one at a time.
 #pragma once
@@ -16,17 +16,17 @@ namespace espalier::memory {
 
 class VersionedObject;
 
-/// A buffer (and perhaps an id of its object's own) that was unlinked at `version`; or an id alone,
-/// of what the object frees itself when the id is released. Version 0: no snapshot needs it.
+/// A buffer (and optionally an id of its object) unlinked at `version`; or an id alone, whose
+/// memory the object frees itself when the id is released. Version 0: no snapshot needs it.
 struct Retired {
   std::uint64_t offset = 0;  // 0: an id alone
   std::uint64_t version = 0;
   std::uint32_t size_class = 0;
   std::uint32_t id = 0;     // released with the buffer; 0: none
-  std::uint64_t bytes = 0;  // of an id alone: what the object keeps for it
+  std::uint64_t bytes = 0;  // of an id alone: its memory in the object
 };
 
-/// An element: what waits, of which object, and since which epoch once it is stamped.
+/// A list element: a retired buffer, its object, and the epoch of its stamp.
 struct RetiredNode {
   Retired retired;
   VersionedObject* object = nullptr;
@@ -36,8 +36,8 @@ struct RetiredNode {
 
 using RetiredList = base::Chain<RetiredNode, &RetiredNode::next>;
 
-/// Elements in stock: a writer sees to it that it has as many as it may retire before it locks, or
-/// at the latest before it takes a version.
+/// A stock of elements: a writer reserves as many as it may retire before it locks, or at the
+/// latest before it takes a version.
 class RetiredStock {
  public:
   RetiredStock() = default;
@@ -48,7 +48,8 @@ class RetiredStock {
   }
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// Whether there are so many now. Cost: a comparison, and what is missing is allocated.
+  /// Ensures that the stock has `count` elements; false: out of memory. Cost: a comparison, and an
+  /// allocation for each missing one.
   [[nodiscard]] bool reserve(std::size_t count) noexcept {
     while (size_ < count) [[unlikely]] {
         auto* const node = new (std::nothrow) RetiredNode;
@@ -57,7 +58,7 @@ class RetiredStock {
       }
     return true;
   }
-  /// Requires: there is one.
+  /// Requires: the stock is not empty.
   RetiredNode* take() {
     --size_;
     return std::exchange(first_, first_->next);

@@ -17,8 +17,8 @@ Result<Descriptor> create_sealed(const char* name, std::uint64_t bytes) {
   if (!made) return base::refused_by_system();
   const int file = made.number();
   if (::ftruncate(file, static_cast<off_t>(bytes)) != 0) return base::refused_by_system();
-  // The system makes it a file that anybody may read and write: who got a descriptor to read could
-  // open it again, by way of /proc, to write.
+  // The system creates it with mode 0777: a process of another user with a read-only descriptor
+  // could open it again for writing, through /proc.
   if (::fchmod(file, S_IRUSR | S_IWUSR) != 0) return base::refused_by_system();
   if (::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) {
     return base::refused_by_system();
@@ -30,7 +30,7 @@ Result<void> check_sealed(const Descriptor& descriptor, std::uint64_t bytes) {
   const int file = descriptor.number();
   const int seals = ::fcntl(file, F_GET_SEALS);
   if (seals < 0 || (seals & F_SEAL_SHRINK) == 0) return fail(Code::corrupt);
-  // Holes in memory of huge pages end whoever reads them, if the system has no page to spare.
+  // Reading a hole in memory of huge pages kills the reader if the system has no page to spare.
   struct statfs kind {};
   if (::fstatfs(file, &kind) != 0) return base::refused_by_system();
   if (kind.f_type == HUGETLBFS_MAGIC) return fail(Code::corrupt);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files in memory that keep their length, whoever has a descriptor of them.
+// Memory files of fixed length, which no holder of a descriptor can change.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace espalier::memory {
 /// Errors: system (detail: errno).
 Result<Descriptor> create_sealed(const char* name, std::uint64_t bytes);
 
-/// Whether a file from elsewhere can be mapped for so many bytes and read without a fault.
-/// Errors: corrupt (it is no memory that keeps its length, or shorter), system.
+/// Checks that a foreign file can be mapped for so many bytes and read without a fault.
+/// Errors: corrupt (it is not sealed memory, or is shorter), system.
 Result<void> check_sealed(const Descriptor& descriptor, std::uint64_t bytes);
 
 }  // namespace espalier::memory

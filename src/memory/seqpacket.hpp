@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packets on UNIX sockets, and the descriptors that travel with them: how one process hands memory
-// to another.
+// SOCK_SEQPACKET sockets and descriptor passing (SCM_RIGHTS): how one process hands memory to
+// another.
 #pragma once
 
 #include <cstddef>
@@ -13,23 +13,22 @@
 
 namespace espalier::memory {
 
-/// So many descriptors travel with one packet.
+/// Most descriptors in one packet.
 inline constexpr std::size_t kPassedDescriptorsMax = 8;
 
-/// Connects to who listens for packets at that path, and waits until there is room among those who
-/// wait to be accepted. Neither that nor receive_packet() takes longer than `timeout_ms`; 0: no
-/// limit. Errors: invalid_argument (no path of a socket), system (EAGAIN: there was no room in
-/// time).
+/// Connects to the listener at that path, and waits until its accept queue has room. Neither that
+/// nor receive_packet() takes longer than `timeout_ms`; 0: no limit. Errors: invalid_argument (not
+/// a valid socket path), system (EAGAIN: timed out).
 Result<Descriptor> connect_packets(const std::string& path, std::uint32_t timeout_ms = 0);
 
-/// Sends all of a packet, with copies of the descriptors, and does not wait for room. Requires: not
-/// more than kPassedDescriptorsMax descriptors. Errors: system.
+/// Sends a whole packet, with copies of the descriptors, without waiting for room. Requires: at
+/// most kPassedDescriptorsMax descriptors. Errors: system.
 Result<void> send_packet(int socket, std::span<const std::byte> packet,
                          std::span<const int> descriptors = {});
 
-/// Waits for the next packet. The descriptors that came with it go into `descriptors`, in order;
-/// those for which there is no place are closed. Returns the packet's length, 0 for the end; of a
-/// packet that is longer than `packet`, the beginning. Errors: system (EAGAIN: none in time).
+/// Waits for the next packet. Its descriptors go into `descriptors`, in order; surplus ones are
+/// closed. Returns the packet's length, 0 at the end of the stream; a packet longer than `packet`
+/// is truncated. Errors: system (EAGAIN: timed out).
 Result<std::size_t> receive_packet(int socket, std::span<std::byte> packet,
                                    std::span<Descriptor> descriptors);
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// One clock for several objects: a write of several of them has one version, which is released for
-// all of them at once. So who has seen one of its effects in one object sees them in all.
+// One clock for several objects: a write of several objects has one version, which is released for
+// all of them atomically. So a reader that has seen one of its effects in one object sees all of
+// them.
 //
-// Its words lie in this process alone: readers elsewhere look for the read version in the header of
-// each object, so objects that share a clock can be read within the process only.
+// Its words lie in the region, in a buffer that is no object's; the header of each object says
+// where, for readers elsewhere.
 //
 // Thread: any, but for wait_for_records().
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 
 #include "memory/version_clock.hpp"
@@ -17,19 +17,19 @@ namespace espalier::memory {
 
 class SharedClock {
  public:
-  SharedClock() {
-    clock_.attach({.read = reinterpret_cast<std::byte*>(&read_),
-                   .write = reinterpret_cast<std::byte*>(&write_)},
-                  true);
+  /// `place`: of the word of its read version, from the region's base.
+  SharedClock(const VersionWords& words, std::uint64_t place) : place_(place) {
+    clock_.attach(words, true);
   }
   SharedClock(const SharedClock&) = delete;
   SharedClock& operator=(const SharedClock&) = delete;
 
   [[nodiscard]] VersionClock& clock() { return clock_; }
+  [[nodiscard]] std::uint64_t place() const { return place_; }
 
-  /// As VersionClock::wait_for_records(), for the first of its objects that says so; others say the
-  /// same, and change nothing. Errors: std::bad_alloc. Requires: as there, the first time; no two
-  /// threads do it at a time.
+  /// As VersionClock::wait_for_records(), for the first object that calls it; later calls pass the
+  /// same mark and change nothing. Errors: std::bad_alloc. Requires: as there, the first time;
+  /// calls do not run concurrently.
   void wait_for_records(base::DurableMark* mark) {
     if (mark == mark_) return;
     clock_.wait_for_records(mark);
@@ -37,8 +37,7 @@ class SharedClock {
   }
 
  private:
-  alignas(64) std::uint64_t read_ = 0;
-  alignas(64) std::uint64_t write_ = 0;
+  const std::uint64_t place_;
   VersionClock clock_;
   base::DurableMark* mark_ = nullptr;
 };

@@ -61,11 +61,11 @@ TEST(SharedMemory, IsNoMemoryOfAForkedProcess) {
   *made->at(0) = std::byte{1};
 }
 
-// Somebody may punch holes in it, and there may be no page to fill them.
+// A process may punch holes in it, and there may be no page to fill them.
 TEST(SharedMemory, OfHugePagesIsNotAttached) {
   constexpr std::uint64_t kHuge = std::uint64_t{2} << 20;
   Descriptor huge(::memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB));
-  if (!huge) return;  // this system has none, so nobody can send such memory
+  if (!huge) return;  // this system has none, so no process can send such memory
   ASSERT_EQ(::ftruncate(huge.number(), kHuge), 0);
   ASSERT_EQ(::fcntl(huge.number(), F_ADD_SEALS, F_SEAL_SHRINK), 0);
   const auto attached = SharedMemory::attach(std::move(huge), kHuge, Rights::read);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classes of buffers: what lies in one, and how long it is.
+// Size classes of buffers: the kind of contents, and the length.
 //
 //   class  0 ..  7   values of 512, 1024, ... 4096           every multiple of 512
 //   class  8 .. 39   values of 5120, 6144, 7168, 8192, ... 1 MiB    four steps per doubling
@@ -12,8 +12,8 @@
 //
 // All are multiples of 512, the grain of references. Four steps per doubling bound the waste of a
 // value at a fifth; the largest holds a value of 16 MiB and its header. A class is a kind and a
-// length, because memory that was once cut for one class is never cut for another: a reference
-// that outlived its node then finds a buffer header or zeros, never the inside of a value.
+// length, because memory once cut for one class is never cut for another: a reference that outlived
+// its node then finds a buffer header or zeros, never the inside of a value.
 #pragma once
 
 #include <array>
@@ -22,8 +22,8 @@
 
 namespace espalier::memory {
 
-/// What a buffer holds: a value, a node, a part of a map's page table, a part of a relation, bins
-/// of a hash map and what leads to them, records of one.
+/// The kind of a buffer's contents: a value, a node, a part of a map's page table, a part of a
+/// relation, bins of a hash map and their directories, records of a hash map.
 enum class BufferKind : std::uint8_t {
   value = 0,
   node = 1,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes on their way into a buffer of their own, piece by piece, before what takes them: nothing
-// else knows of the buffer meanwhile. What a kind writes around them, and what it makes of the
-// buffer when all are there, is the kind's.
+// Copies bytes into a buffer of their own, piece by piece, before it is published: no other code
+// knows of the buffer meanwhile. The kind writes the bytes around them, and publishes the buffer
+// when all are there.
 #pragma once
 
 #include <algorithm>
@@ -16,12 +16,11 @@
 
 namespace espalier::memory {
 
-/// Gives the buffer back when it is destroyed and was not taken.
+/// Releases the buffer when destroyed, unless it was taken.
 /// Thread: one at a time, any. Requires: the pool, and the bytes that it copies, outlive it.
 class StagedBytes {
  public:
-  /// A buffer that was allocated; the bytes begin so far behind its beginning, and the first
-  /// `copied` are there.
+  /// An allocated buffer; the bytes begin `behind` its begin, and the first `copied` are there.
   StagedBytes(BufferPool& pool, SizeClass cls, std::uint64_t offset, std::size_t behind,
               std::string_view bytes, std::size_t copied = 0)
       : pool_(&pool), offset_(offset), cls_(cls), behind_(behind), bytes_(bytes), copied_(copied) {}
@@ -45,7 +44,7 @@ class StagedBytes {
     if (pool_ != nullptr) pool_->release(offset_, cls_);
   }
 
-  /// Copies so many more. Returns whether all are there.
+  /// Copies so many more bytes. Returns whether all are there.
   bool copy(std::size_t bytes) {
     const std::size_t piece = std::min(bytes, bytes_.size() - copied_);
     if (piece != 0) std::memcpy(at() + behind_ + copied_, bytes_.data() + copied_, piece);
@@ -53,12 +52,12 @@ class StagedBytes {
     return is_whole();
   }
   [[nodiscard]] bool is_whole() const { return copied_ == bytes_.size(); }
-  /// How many bytes there are in all.
+  /// Total number of bytes.
   [[nodiscard]] std::size_t size() const { return bytes_.size(); }
   [[nodiscard]] std::byte* at() const { return pool_->at(offset_); }
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
   [[nodiscard]] SizeClass size_class() const { return cls_; }
-  /// The caller disposes of the buffer from now on. Requires: all bytes are there, and it was not
+  /// Passes ownership of the buffer to the caller. Requires: all bytes are there, and it was not
   /// taken.
   void take() {
     ESPALIER_ASSERT(pool_ != nullptr && is_whole());

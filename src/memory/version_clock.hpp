@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Write versions, and their release to readers in order [Honeycomb §3.2].
 //
-// A writer takes a version when all that could fail or wait is behind it, publishes what it wrote
-// under it, and marks the version as done. The read version moves over all versions that are done,
-// so it never passes one whose writes are not complete. The writer that completes the oldest
-// outstanding version releases those that completed after it too: no thread waits for a particular
-// one to run again except between `take` and `done`, where nothing suspends (DESIGN §2.1 rule 11).
+// A writer takes a version when nothing that follows can fail or wait, publishes its writes under
+// it, and marks the version as done. The read version advances over done versions only, so it never
+// passes one whose writes are incomplete. The writer that completes the oldest outstanding version
+// also releases later ones that are done. So no thread waits for a particular other thread to be
+// scheduled, except between `take` and `done`, where nothing suspends (DESIGN §2.1 rule 11).
 //
 // Invariants
 // 1. read_version <= write_version.
 // 2. Every version <= read_version is done.
-// 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken.
-//    Who must not wait asks `may_take` before, which leaves room for those who were told so.
-// 4. While a hold stands (release_hold.hpp), the read version does not rise, but for a version that
-//    was on its way when it was granted. The thread that ends a hold releases what was done
-//    meanwhile; a writer that misses that it ended has marked its version as done before it looked.
-// 5. Of an object that is recorded, every version <= read_version has a durable record, with all
-//    records before it. What is done and not durable the thread releases that raises the mark.
+// 3. At most kWindow versions are outstanding; `admit` waits for room before a version is taken. A
+//    caller that must not wait checks `may_take` first, which leaves room for callers it has
+//    admitted.
+// 4. While a hold stands (release_hold.hpp), the read version does not rise, except for a release
+//    already under way when the hold was granted. The thread that ends a hold releases the versions
+//    done meanwhile; a writer that does not see the end has marked its version as done before it
+//    looked.
+// 5. For a recorded object, every version <= read_version has a durable record, and so have all
+//    records before it. The thread that raises the durable mark releases versions that are done but
+//    were not durable.
 #pragma once
 
 #include <algorithm>
@@ -37,17 +40,14 @@ class DurableMark;
 
 namespace espalier::memory {
 
-/// Where the two words of a clock lie: in a header that readers elsewhere know. They look for the
-/// read version at a fixed place in the header of each object (wire::MapHeader::read_version). So
-/// until a header names the place of its words, objects that share a clock can be read within this
-/// process alone.
+/// The location of a clock's two words: an object's own header, or a buffer of its group
+/// (wire/group_clock.hpp). The header says which, for remote readers.
 struct VersionWords {
   std::byte* read = nullptr;   ///< the newest released version
   std::byte* write = nullptr;  ///< the newest version that a writer took
 };
 
-/// Objects that share versions share the clock, which alone moves its words (VersionWords says
-/// where such objects can be read).
+/// A version clock. Objects that share versions share the clock; only the clock writes its words.
 class VersionClock {
  public:
   VersionClock();
@@ -59,15 +59,15 @@ class VersionClock {
     done_ = std::make_unique<std::atomic<std::uint64_t>[]>(kWindow);
   }
 
-  /// From now on a version is released once the record of its write is durable. Null, as at first:
-  /// none has to be. The mark outlives the clock. Cost: 32 KiB where there is one.
-  /// Errors: std::bad_alloc. Requires: all versions that were taken are released; no other thread
-  /// uses the clock.
+  /// From now on a version is released only once the record of its write is durable. nullptr (the
+  /// default): no such condition. The mark outlives the clock. Cost: 32 KiB with a mark.
+  /// Errors: std::bad_alloc. Requires: all taken versions are released; no other thread uses the
+  /// clock.
   void wait_for_records(base::DurableMark* mark);
-  /// Whether records will not be durable any more: what is not released never is.
+  /// Whether the log has failed: versions that are not released by now never are.
   [[nodiscard]] bool failed() const { return records_ != nullptr && records_failed(); }
 
-  /// Whether it has its words.
+  /// Whether attach() has set its words.
   [[nodiscard]] bool attached() const { return words_.read != nullptr && words_.write != nullptr; }
 
   /// The newest released version. Cost: one load.
@@ -78,48 +78,49 @@ class VersionClock {
     return base::load_shared<std::uint64_t>(words_.write);
   }
 
-  /// The same for a writer that waits for a release: ends a hold whose time is over. Cost: a load
-  /// more.
+  /// As released(), for a writer that waits for a release: also ends an overdue hold. Cost: one
+  /// more load.
   [[nodiscard]] std::uint64_t released_now() {
     if (hold_.stands()) [[unlikely]]
       end_overdue_hold();
     return released();
   }
 
-  /// For one that waits for a release: what it knows of the disk before it looks, so that pause()
-  /// comes back at once where that has changed since. Cost: a load or two.
+  /// The durable mark, for a waiter to read before it checks its condition: pause() returns
+  /// immediately if the mark has changed since. Cost: a load or two.
   [[nodiscard]] std::uint64_t seen_durable() const noexcept {
     return records_ != nullptr ? records_released() : 0;
   }
-  /// Gives way to those who release: other threads, or the disk, until it has flushed, a tenth of a
-  /// millisecond at most. Requires: the caller holds nothing.
+  /// Yields to the threads that release, or waits for the disk to flush, at most 0.1 ms. Requires:
+  /// the caller holds no lock.
   void pause(std::uint64_t seen) {
     if (records_ == nullptr) return std::this_thread::yield();
     await_records(seen);
   }
 
-  /// Whether a version may be taken: not too many wait for their release. Where those are in vain,
-  /// it may: there is no room for records, so few come.
+  /// Whether a version may be taken, i.e. few enough are outstanding. If the log has failed, it
+  /// may: there is no room for records, so few writers get here.
   [[nodiscard]] bool may_take() { return has_room(kWindow / 2); }
-  /// Waits until there is room for one. Call before locking anything. After may_take() it does not
-  /// wait, unless a thousand others have taken one since.
+  /// Waits until there is room for a version. Call before locking anything. After may_take() it
+  /// does not wait, unless a thousand other threads have taken one since.
   void admit() {
     while (!has_room(kWindow / 4 * 3)) std::this_thread::yield();
   }
 
-  /// Holds releases for a moment; 0: not now. Requires: versions are on.
+  /// Holds releases for a moment; returns the hold's number, or 0: not now. Requires: versions are
+  /// on.
   [[nodiscard]] std::uint64_t hold() {
-    // What one that is over has kept back, and no writer has waited for, goes first.
+    // First release what an overdue hold has kept back, if no writer has waited for it.
     if (hold_.stands()) end_overdue_hold();
     return hold_.grant();
   }
   /// Ends a hold. Returns whether it stood until now.
   [[nodiscard]] bool end_hold(std::uint64_t number) {
     const bool stood = hold_.end(number);
-    if (!hold_.stands()) release_from(released());  // else another client's stands
+    if (!hold_.stands()) release_from(released());  // else another client's hold stands
     return stood;
   }
-  /// For tests: the clock by which holds end.
+  /// For tests: the time source by which holds end.
   void set_time(std::uint64_t (*now_ns)() noexcept) { hold_.now_ns = now_ns; }
 
   /// Takes the next write version; 0 if versions are off.
@@ -128,10 +129,10 @@ class VersionClock {
     return base::shared<std::uint64_t>(words_.write).fetch_add(1) + 1;
   }
 
-  /// Goes on above a version that was taken before, when the map lay elsewhere: its records are
-  /// applied. Waits for the end of a hold that keeps versions back. As one that was on its way when
-  /// a hold was granted, the version that it goes on to may be released under a hold.
-  /// Requires: all versions that were taken are done, and no thread takes one.
+  /// Continues above a version that was taken before, while the map lay elsewhere: its records are
+  /// applied. Waits for the end of a hold that keeps versions back. As with a release under way
+  /// when a hold was granted, the version may be released under a hold.
+  /// Requires: all taken versions are done, and no thread takes one.
   void go_on_above(std::uint64_t version) {
     if (!versions_) return;
     recorded_ = std::max(recorded_, version);
@@ -142,12 +143,12 @@ class VersionClock {
     base::shared<std::uint64_t>(words_.read).store(version);
   }
 
-  /// Whether it has passed all versions that it went on above: those who applied the records have
-  /// taken some that no record tells of. Requires: as go_on_above().
+  /// Whether it has passed all versions of go_on_above(): applying the records took versions that
+  /// no record has. Requires: as go_on_above().
   [[nodiscard]] bool is_above_records() const { return versions_ && taken() > recorded_; }
 
-  /// Says that everything written under `version` is complete, and releases what can be released.
-  /// `sequence`: of its record; 0: it has none.
+  /// Marks `version` as done: everything written under it is complete. Releases what can be
+  /// released. `sequence`: of its record; 0: none.
   void done(std::uint64_t version, std::uint64_t sequence = 0) {
     if (!versions_) return;
     auto read = base::shared<std::uint64_t>(words_.read);
@@ -167,14 +168,14 @@ class VersionClock {
       wait_for_record(version, sequence);
     done_[version % kWindow].exchange(version);
     if (records_ != nullptr) [[unlikely]]
-      ask_for_rise();  // before the mark is looked at
+      ask_for_rise();  // before the mark is read
     if (!held()) release_from(read.load());
   }
 
  private:
   static constexpr std::uint64_t kWindow = 4096;
   static constexpr std::atomic<std::uint64_t> kAllDurable{~std::uint64_t{0}};
-  class Records;  // that versions wait for
+  class Records;  // of pending versions
 
   [[nodiscard]] bool has_room(std::uint64_t outstanding) {
     return !versions_ || taken() - released_now() <= outstanding || failed();
@@ -188,7 +189,7 @@ class VersionClock {
   void await_records(std::uint64_t seen);
   bool release_durable() noexcept;
 
-  // Whether releases are to wait.
+  // Whether releases have to wait.
   [[nodiscard]] bool held() {
     if (!hold_.stands()) [[likely]]
       return false;
@@ -202,7 +203,7 @@ class VersionClock {
     return none;
   }
 
-  // Moves the read version on from `released` over all versions that are done.
+  // Advances the read version from `released` over all versions that are done.
   void release_from(std::uint64_t released) {
     auto read = base::shared<std::uint64_t>(words_.read);
     while (done_[(released + 1) % kWindow].load() == released + 1) {
@@ -218,7 +219,7 @@ class VersionClock {
   std::uint64_t recorded_ = 0;  // the highest version of the records that are applied
   std::unique_ptr<std::atomic<std::uint64_t>[]> done_;
   const std::atomic<std::uint64_t>* durable_ = &kAllDurable;  // up to which sequence records are
-  std::unique_ptr<Records> records_;                          // null: nothing waits for any
+  std::unique_ptr<Records> records_;                          // null: no version waits for a record
 };
 
 }  // namespace espalier::memory

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hands the records of an audit log to the function that writes them, on a thread of its own: a log
-// that is slow holds up this thread, and no worker.
+// Passes the records of an audit log to the function that writes them, on a thread of its own: a
+// slow log delays this thread, and no worker.
 //
-// Thread: start and end one at a time; `sink` is called by the thread alone.
+// Thread: start and end one at a time; only this thread calls `sink`.
 #pragma once
 
 #include <functional>
@@ -22,7 +22,7 @@ class AuditThread {
     thread_ = std::thread([this] { run(); });
     log_.open();
   }
-  /// Hands over what was kept until now.
+  /// Passes on the remaining records.
   ~AuditThread() {
     log_.stop();
     thread_.join();

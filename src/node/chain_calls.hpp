@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What members of a chain ask of each other, at the address that they have for that alone
-// (docs/design/chains.md).
+// Calls between members of a chain, at an address of their own (docs/design/chains.md).
 #pragma once
 
 #include <cstdint>
@@ -11,7 +10,7 @@
 
 namespace espalier::chain_calls {
 
-// The protocol's numbers that chains have; wire/message.hpp has those of what clients ask.
+// The call ids of chains; wire/message.hpp has those of clients.
 inline constexpr auto kSay = static_cast<wire::OffloadId>(94);
 inline constexpr auto kStatus = static_cast<wire::OffloadId>(95);
 inline constexpr auto kFetch = static_cast<wire::OffloadId>(96);
@@ -22,7 +21,7 @@ struct Said {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.said); }
 };
 
-/// A message to another member, which answers it.
+/// A message to another member, and its answer.
 struct Say {
   static constexpr wire::CallRow kCall{
       .id = kSay,
@@ -42,7 +41,7 @@ struct Say {
   }
 };
 
-/// Lines of words: what the member is, and what it waits for.
+/// Lines of words: the member's state, and what it waits for.
 struct Told {
   std::string_view text;
 
@@ -60,25 +59,25 @@ struct Status {
   static constexpr void fields(auto&, auto&) {}
 };
 
-/// Which piece of a checkpoint one that joins wants.
+/// A request of a joining node for a piece of a checkpoint.
 struct Wanted {
   std::uint64_t chain = 0;
-  std::uint64_t member = 0;  ///< its own number
-  std::uint64_t number = 0;  ///< of the checkpoint; 0: the newest there is
+  std::uint64_t member = 0;  ///< the joining node's number
+  std::uint64_t number = 0;  ///< of the checkpoint; 0: the newest
   std::uint64_t offset = 0;
 };
 
 struct Piece {
-  std::uint64_t store = 0;   ///< whose it is, as the file says
-  std::uint64_t number = 0;  ///< 0: there is no checkpoint, and the log is there from its beginning
-  std::uint64_t bytes = 0;   ///< of the file, as far as it counts
+  std::uint64_t store = 0;   ///< the file's store
+  std::uint64_t number = 0;  ///< 0: there is no checkpoint, and the log is complete
+  std::uint64_t bytes = 0;   ///< of the file's valid part
 
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
 struct Fetched {
   Piece piece{};
-  std::string_view data;  ///< of the file, from the offset on; none: it ends there
+  std::string_view data;  ///< of the file, from the offset on; empty: its end
 
   static constexpr void fields(auto& self, auto& message) {
     message.fixed(self.piece);
@@ -86,7 +85,7 @@ struct Fetched {
   }
 };
 
-/// The tail, by one that joins the chain: what to begin with.
+/// From a joining node to the tail: what to begin with.
 struct Fetch {
   static constexpr wire::CallRow kCall{
       .id = kFetch,
@@ -101,7 +100,7 @@ struct Fetch {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.wanted, "Wanted"); }
 };
 
-/// Of a piece, and the most that its answer has.
+/// Most bytes of a piece, and of its answer's data.
 inline constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
 }  // namespace espalier::chain_calls

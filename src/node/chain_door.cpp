@@ -46,7 +46,7 @@ const offload::Offload kChainCalls[] = {offload::serve<chain_calls::Say, hear>()
                                         offload::serve<chain_calls::Status, tell_status>(),
                                         offload::serve<chain_calls::Fetch, give_piece>()};
 
-/// Those, and what links ask of whomever they lead to.
+/// The calls of chains, and those that every link makes.
 offload::OffloadTable table_of_door() {
   offload::OffloadTable table{};
   for (const auto id : {wire::OffloadId::noop, wire::OffloadId::cancel}) {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a member of a chain is reached by the others: an address of the fabric at which it answers
-// calls of chains and nothing else, also while it serves no clients. It has an engine of its own,
-// with no objects.
+// The endpoint of a chain member for the other members: a fabric address that answers only calls of
+// chains, also while the node serves no clients. It has an engine of its own, without objects.
 //
-// Thread: one opens and closes it; its listener is called by a thread of its own.
+// Thread: one opens and closes it; a thread of its own calls its listener.
 #pragma once
 
 #include <cstdint>
@@ -23,15 +22,15 @@
 
 namespace espalier::node {
 
-/// Who answers there. Thread: any.
+/// Answers the members' calls. Thread: any.
 class ChainListener {
  public:
-  /// Errors: those of who does not know the sender, or has ended.
+  /// Errors: the sender is unknown, or this node has ended.
   virtual Result<chain::Message> hear(const chain::Message& message, std::string_view records) = 0;
   [[nodiscard]] virtual std::string status() = 0;
-  /// A piece of its checkpoint, whose data are in `data`, by which the answer names them. Errors:
-  /// not_found (it is not the tail behind which that one joins, or has the checkpoint no more),
-  /// those of the disk.
+  /// A piece of its checkpoint; the data are stored in `data`, to which the answer refers.
+  /// Errors: not_found (it is not the tail behind which that node joins, or no longer has the
+  /// checkpoint), those of the disk.
   virtual Result<chain_calls::Piece> fetch(const chain_calls::Wanted& wanted,
                                            std::string& data) = 0;
 
@@ -41,8 +40,8 @@ class ChainListener {
 
 class ChainDoor {
  public:
-  /// `secrets`: of those who may come, with the role replica; null: nobody proves who he is. It and
-  /// the listener outlive the door. Errors: those of Worker::listen and Worker::start.
+  /// `secrets`: of clients with the role replica; null: no authentication. They and the listener
+  /// outlive the door. Errors: those of Worker::listen and Worker::start.
   static Result<std::unique_ptr<ChainDoor>> open(const Config& config, const std::string& address,
                                                  const offload::Secrets* secrets,
                                                  ChainListener& listener);
@@ -50,7 +49,7 @@ class ChainDoor {
   ChainDoor& operator=(const ChainDoor&) = delete;
   ~ChainDoor();
 
-  /// Where it listens, with what was free for it to take.
+  /// The address at which it listens, with the port that it got.
   [[nodiscard]] const std::string& address() const { return address_; }
 
  private:

@@ -25,7 +25,7 @@ std::string chain_line_of(const ChainFolder& folder) {
                      folder.begins ? kBegins : std::string_view());
 }
 
-/// The digits at the beginning of a text, which are cut off with what must be before them.
+/// The digits at the beginning of a text, after the required prefix; removes both.
 template <class Number>
 std::optional<Number> take_digits_behind(std::string_view& text, std::string_view before) {
   if (!text.starts_with(before)) return std::nullopt;

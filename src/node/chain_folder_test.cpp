@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which member of a chain a data folder is, and who may start with it.
+// The chain and member number of a data folder, and which member may start with it.
 #include "node/chain_folder.hpp"
 
 #include <gtest/gtest.h>

@@ -49,7 +49,7 @@ std::expected<void, std::string> make_private_folder(const std::string& path) {
   return chain::cannot("make", path);
 }
 
-/// Those of a folder's files that a log has, of segments and of checkpoints.
+/// The files of a folder that belong to a log: segments and checkpoints.
 std::expected<std::vector<std::string>, std::string> log_files_in(log::LogFolder& folder) {
   auto names = folder.names();
   if (!names) return CannotJoin(message(names.error()));
@@ -76,10 +76,10 @@ std::expected<void, std::string> remove_log_files(log::LogFolder& folder) {
   return {};
 }
 
-/// Asks the tail, one question at a time.
+/// A connection to the tail, for one request at a time.
 class TailConnection {
  public:
-  /// Errors: why it cannot be asked now.
+  /// Errors: why it cannot be reached now.
   static std::expected<TailConnection, std::string> open(const chain::View& view) {
     const auto address = fabric::parse(view.members.back().address);
     if (!address) return CannotJoin("its address is none");
@@ -185,7 +185,7 @@ class ChainJoiner {
                                   dir_, view_.find(folder.member)->name));
   }
 
-  /// Takes a new number, and says in the folder that it begins. Returns false: it was stopped.
+  /// Gets a new number, and marks the folder as beginning. Returns false: it was stopped.
   std::expected<bool, std::string> claim() {
     for (const std::string& path : {dir_, dir_ + "/log"}) {
       if (auto made = make_private_folder(path); !made) return CannotJoin(made.error());
@@ -197,7 +197,7 @@ class ChainJoiner {
       if (is_stopped()) return false;
       if (const auto there = read_view(); !there) return CannotJoin(there.error());
       if (!joins_here()) return CannotJoin(fmt::format("'{}' joins the chain no more", name_));
-      const auto found = read_chain_folder(dir_);  // another process had it until now, perhaps
+      const auto found = read_chain_folder(dir_);  // another process may have used it until now
       if (!found) return CannotJoin(found.error());
       if (*found && view_.find((*found)->member) != nullptr) return is_of_member(**found);
       const chain::View next = view_.with_joining(name_, view_.joining->address);
@@ -215,7 +215,7 @@ class ChainJoiner {
       report(fmt::format(
           "what the data folder '{}' has is thrown away: the chain went on without it", dir_));
     }
-    // Until the checkpoint is there its log may be the last of the chain ('chain restore').
+    // Until the checkpoint is there its log may be the chain's last ('chain restore').
     if (const auto own = read_chain_folder(dir_); own && *own && !(*own)->begins) {
       if (auto kept = keep_chain_folder_before(dir_, **own); !kept) {
         return CannotJoin(kept.error());
@@ -227,7 +227,7 @@ class ChainJoiner {
     return true;
   }
 
-  /// Returns false: the membership or the tail did not answer, or is another one by now.
+  /// Returns false: the membership or the tail did not answer, or the tail has changed.
   std::expected<bool, std::string> fetch_and_begin() {
     if (const auto there = read_view(); !there) return is_unreachable(there.error());
     if (!joins_here() || view_.joining->number != number_) {
@@ -256,7 +256,7 @@ class ChainJoiner {
     lock_.reset();
     return true;
   }
-  /// A line to people, once for each reason.
+  /// Reports a reason to people, once.
   bool is_unreachable(const std::string& why) {
     if (why != unreachable_) {
       report(fmt::format("'{}' cannot be asked for records: {}", view_.members.back().name, why));
@@ -265,7 +265,7 @@ class ChainJoiner {
     return false;
   }
 
-  /// The bytes of the tail's checkpoint, from the first piece on.
+  /// Fetches the tail's checkpoint, from the first piece on.
   std::expected<bool, std::string> fetch_file(TailConnection& tail, chain_calls::Wanted wanted,
                                               const chain_calls::Piece& of, std::string& data) {
     if (auto made = make_private_folder(dir_ + "/fetched"); !made) return CannotJoin(made.error());
@@ -306,9 +306,9 @@ class ChainJoiner {
     return is_unreachable("its checkpoint is empty");
   }
 
-  /// Makes a checkpoint of this store of it, in place of the log that was here, and a log that
-  /// begins where that ends. Of the records of the log which the tail's checkpoint has already it
-  /// says nothing: those come, and before they have this one is no member.
+  /// Turns it into a checkpoint of this store, which replaces the previous log, and a log that
+  /// begins where it ends. The tail's log may have further records: those arrive later, and until
+  /// then this node is no member.
   std::expected<void, std::string> take_checkpoint(const chain_calls::Piece& of) {
     std::uint64_t drawn = 0;
     if (::getrandom(&drawn, sizeof drawn, 0) != sizeof drawn) {
@@ -341,7 +341,7 @@ class ChainJoiner {
       return CannotJoin(log::message(made.error()));
     }
     if (auto removed = remove_log_files(fetched_folder_); !removed) return removed;
-    static_cast<void>(::rmdir((dir_ + "/fetched").c_str()));  // of no use, and no harm
+    static_cast<void>(::rmdir((dir_ + "/fetched").c_str()));  // not needed, and harmless
     report(fmt::format("{} records of it are taken; the log goes on from sequence {}",
                        (*writer)->records(), sequence));
     return {};

@@ -17,7 +17,7 @@
 namespace espalier::node {
 namespace {
 
-/// Member 1 is reached by nobody, and 'b' joins.
+/// No node can reach member 1, and 'b' joins.
 class ChainJoiningTest : public ::testing::Test {
  protected:
   void SetUp() override {

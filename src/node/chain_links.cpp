@@ -11,7 +11,7 @@
 
 namespace espalier::node {
 
-// Links first, for what they end lies in the others.
+// Destroys links first: their completions use the other fields.
 ChainLinks::~ChainLinks() { links_.clear(); }
 
 ChainLinks::Link* ChainLinks::find(std::uint32_t member) {
@@ -19,7 +19,7 @@ ChainLinks::Link* ChainLinks::find(std::uint32_t member) {
   return found != links_.end() ? &*found : nullptr;
 }
 
-// A member that is silent is asked and given up within T, and tried again as often.
+// A silent member is probed and given up within T, and retried at the same interval.
 std::vector<ChainLinks::LinkPointer> ChainLinks::meet(const chain::View& view, std::uint32_t self) {
   const std::uint64_t fence_ns = view.fence_ms * 1'000'000;
   std::vector<chain::MemberEntry> others = view.members;
@@ -93,8 +93,8 @@ void ChainLinks::ended(std::uint64_t owner, fabric::PostEnd how, fabric::Status)
   }
   Link* const link = find(said.sent.to);
   if (link != nullptr) --link->said;
-  free_.push_back(owner);    // there is room for all
-  ended_->push_back(ended);  // there, too
+  free_.push_back(owner);    // reserved
+  ended_->push_back(ended);  // reserved, too
 }
 
 bool ChainLinks::waits() const {

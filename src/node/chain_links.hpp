@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A member's ways to the other members: a peer link to each, and the messages that they have not
-// answered. What a member says ends once: with an answer, or without.
+// A member's links to the other members: a peer link to each, and the messages in flight. Each
+// message completes once, with an answer or without.
 //
 // Thread: one.
 #pragma once
@@ -28,8 +28,8 @@ class ChainLinks final : private channel::PeerEnds {
     chain::Message sent;
     std::optional<chain::Message> answer;
   };
-  /// `wake`: called by another thread when there is something for turn(). `budget`: of what the
-  /// others send; outlives the links.
+  /// `wake`: called by another thread when turn() has work. `budget`: of received messages;
+  /// outlives the links.
   ChainLinks(std::function<void()> wake, rings::MessageBudget& budget)
       : wake_(std::move(wake)), budget_(budget) {}
   ChainLinks(const ChainLinks&) = delete;
@@ -37,30 +37,30 @@ class ChainLinks final : private channel::PeerEnds {
   ~ChainLinks();
 
   using LinkPointer = std::unique_ptr<channel::PeerLink>;
-  /// Has links to the members of a view and to who joins, but for the one of this number, and keeps
-  /// those it had. An address that is none has no link: what is said there is not answered. Returns
-  /// those that it has no more, whose ends take up to T; what they were to say does not end. They
-  /// go before this does.
+  /// Makes links to the members of a view and the joining node, except `self`, and keeps existing
+  /// ones. An invalid address gets no link, and messages to it are not answered. Returns the links
+  /// that are no longer needed, which may take up to T to close; messages on them do not complete.
+  /// They must be destroyed before this object.
   [[nodiscard]] std::vector<LinkPointer> meet(const chain::View& view, std::uint32_t self);
-  /// Says something to another member. False: it has not left, for too much waits for an answer, or
-  /// there is no such member. What has left ends once. Throws std::bad_alloc, and nothing has left.
+  /// Sends a message to another member. False: not sent, since too many are in flight, or there is
+  /// no such member. A sent message completes once. Throws std::bad_alloc, and nothing was sent.
   [[nodiscard]] bool say(const chain::Message& message, std::string_view records);
-  /// Has all of it leave, and adds what has ended. Returns whether anything has. Throws
-  /// std::bad_alloc, and nothing has ended.
+  /// Transmits all messages, and adds completions. Returns whether there were any. Throws
+  /// std::bad_alloc, and nothing was completed.
   bool turn(std::vector<Ended>& ended);
-  /// Whether something may end of which nobody wakes the thread.
+  /// Whether a completion may come that does not wake the thread.
   [[nodiscard]] bool waits() const;
   [[nodiscard]] std::uint64_t sleep_limit_ns() const;
 
  private:
-  static constexpr std::uint32_t kSaidMax = 24;  // without an answer, to one member
+  static constexpr std::uint32_t kSaidMax = 24;  // in flight, to one member
 
   struct Link {
     std::uint32_t member = 0;
     std::unique_ptr<channel::PeerLink> link;
     std::uint32_t said = 0;
   };
-  /// What was said, and room for its answer.
+  /// A sent message, and room for its answer.
   struct Said {
     chain::Message sent;
     std::array<std::byte, sizeof(chain::Message)> room;
@@ -71,10 +71,10 @@ class ChainLinks final : private channel::PeerEnds {
 
   const std::function<void()> wake_;
   rings::MessageBudget& budget_;
-  std::deque<Said> said_;  // stays where it is
+  std::deque<Said> said_;  // addresses stay fixed
   std::vector<std::size_t> free_;
   std::vector<Link> links_;
-  std::vector<Ended>* ended_ = nullptr;  // of turn()
+  std::vector<Ended>* ended_ = nullptr;  // argument of turn()
 };
 
 }  // namespace espalier::node

@@ -27,7 +27,7 @@ constexpr std::size_t kInboxBytesMax = std::size_t{8} << 20;
 constexpr std::size_t kAppendBytes = std::size_t{256} << 10;
 constexpr std::size_t kAppendsATurn = 2;
 constexpr std::size_t kAppliedATurn = 64;
-// Of a record, so that an append has it in one message, with its length and what is before that.
+// Most bytes of a record, so that an append fits in one message, with its length and header.
 constexpr std::size_t kRecordBytesMax = wire::kMessageBytesMax - wire::kRequestHeaderBytes -
                                         sizeof(chain::Message) - sizeof(std::uint64_t);
 constexpr std::uint64_t kPollPauseNs = 50'000;  // while an answer is awaited
@@ -36,7 +36,7 @@ bool may_be_in_a_chain(ObjectKind kind) {
   return kind == ObjectKind::map || kind == ObjectKind::hash;
 }
 
-/// What has no place in a chain: that no record tells of it to the others, or not all that it is.
+/// Why an object is not supported in a chain: it has no records, or they do not reproduce it.
 std::optional<std::string> refused_object(const catalog::Catalog& catalog) {
   const catalog::Inventory inventory = catalog.inventory();
   for (const catalog::EntryPointer& entry : inventory.entries) {
@@ -51,7 +51,7 @@ std::optional<std::string> refused_object(const catalog::Catalog& catalog) {
   return std::nullopt;
 }
 
-/// The member of this name, or who joins.
+/// The member of this name, or the joining node.
 const chain::MemberEntry* find_entry(const chain::View& view, std::string_view name) {
   if (view.joining && view.joining->name == name) return &*view.joining;
   return view.find(name);
@@ -74,7 +74,7 @@ void refuse_others(offload::ServingGate& gate, std::span<const offload::Kind> ow
 
 }  // namespace
 
-// --- its beginning and its end -------------------------------------------------------------------
+// --- start and end -------------------------------------------------------------------------------
 
 std::expected<std::unique_ptr<ChainNode>, std::string> ChainNode::start(const Terms& terms) {
   const Config::Chain& asked = terms.config.chain;
@@ -131,7 +131,7 @@ std::expected<void, std::string> ChainNode::begin(const chain::View& view) {
   if (!event_.open()) return std::unexpected("the system has no descriptor for the chain");
   terms_.writer.room().bound_records(kRecordBytesMax);
   terms_.writer.acknowledgements().await_replicas();
-  terms_.writer.keep_from(1);  // until it is known what the others have
+  terms_.writer.keep_from(1);  // until the others' records are known
   terms_.buffer.open(terms_.writer, terms_.recovered, [this] { event_.signal(); });
   const chain::MemberEntry& self = *find_entry(view, name_);
   auto door = ChainDoor::open(terms_.config, self.address, terms_.secrets, *this);
@@ -149,7 +149,7 @@ std::expected<void, std::string> ChainNode::begin(const chain::View& view) {
   return {};
 }
 
-// Nothing is heard any more, then nothing is said, then the log keeps nothing for others.
+// First no more messages arrive, then none are sent, then the log retains nothing for others.
 ChainNode::~ChainNode() {
   door_.reset();
   {
@@ -169,11 +169,6 @@ ChainNode::~ChainNode() {
 bool ChainNode::begins_anew() const {
   const std::lock_guard lock(mutex_);
   return begins_anew_;
-}
-
-std::string ChainNode::why_ended() const {
-  const std::lock_guard lock(mutex_);
-  return why_ended_;
 }
 
 std::optional<std::string> ChainNode::await_head(const std::function<bool()>& stopped) {
@@ -201,7 +196,7 @@ void ChainNode::end(const std::string& why) {
   if (terms_.ended) terms_.ended(why);
 }
 
-// --- what others say -----------------------------------------------------------------------------
+// --- messages of other members -------------------------------------------------------------------
 
 Result<chain::Message> ChainNode::hear(const chain::Message& message, std::string_view records) {
   const bool is_append = message.kind == chain::MessageKind::append;
@@ -226,7 +221,7 @@ Result<chain::Message> ChainNode::hear(const chain::Message& message, std::strin
   return *received.answer;
 }
 
-/// Requires: the lock. Where there is no memory for what the member has taken, it cannot go on.
+/// Requires: the lock. Without memory for records that the member has taken, it must end.
 bool ChainNode::enqueue(std::uint64_t first, std::deque<Waiting>& records) {
   try {
     for (Waiting& each : records) {
@@ -242,7 +237,7 @@ bool ChainNode::enqueue(std::uint64_t first, std::deque<Waiting>& records) {
   }
 }
 
-// The log behind it is kept from now on, up to a bound.
+// From now on the log after that checkpoint is retained, up to a bound.
 Result<chain_calls::Piece> ChainNode::fetch(const chain_calls::Wanted& wanted, std::string& data) {
   {
     const std::lock_guard lock(mutex_);
@@ -312,7 +307,7 @@ void ChainNode::run() {
     bool moved = false;
     try {
       moved = turn();
-    } catch (const std::bad_alloc&) {  // the next turn, then
+    } catch (const std::bad_alloc&) {  // retried in the next turn
     }
     wait(moved);
   }
@@ -334,7 +329,7 @@ bool ChainNode::turn() {
     }
     const std::uint64_t now_ns = base::boot_ns();
     decide(now_ns);
-    set_gate(now_ns);  // before the mark lets answers go
+    set_gate(now_ns);  // before the mark releases answers
     releasable = member_.releasable();
     acknowledged = member_.acknowledged();
   }
@@ -360,7 +355,7 @@ bool ChainNode::turn() {
   return moved || !ended_.empty();
 }
 
-// What is in its folder does not count any more for one that begins anew, whoever starts it next.
+// The folder of a node that begins anew no longer counts, whichever node starts with it next.
 void ChainNode::end_where_it_is_no_member() {
   bool begins_anew = false;
   std::string_view why;
@@ -385,7 +380,7 @@ void ChainNode::end_where_it_is_no_member() {
   changed_.notify_all();
 }
 
-/// Requires: the lock. What has ended says and takes nothing.
+/// Requires: the lock. After the end nothing is sent or taken.
 void ChainNode::decide(std::uint64_t now_ns) {
   member_.persisted(terms_.buffer.written());
   keep_for_joining();
@@ -407,7 +402,7 @@ void ChainNode::add_appends(std::uint64_t now_ns) {
     std::string records;
     const std::uint64_t last =
         terms_.buffer.pack(append->first, append->last, kAppendBytes, records);
-    if (last < append->first) return;  // add_append_from_disk() has it
+    if (last < append->first) return;  // add_append_from_disk() sends it
     is_behind_ = false;
     append->last = append->number = last;
     due_.push_back({*append, std::move(records)});
@@ -415,8 +410,8 @@ void ChainNode::add_appends(std::uint64_t now_ns) {
   }
 }
 
-/// Records that lie in no buffer any more, for one that lacks much. The disk is read without the
-/// lock, so the member is asked again whether it still wants that. Returns whether there were some.
+/// Sends records that no buffer has any more to a member that lacks many. Reads the disk without
+/// the lock, so the member is asked again afterwards. Returns whether there were some.
 bool ChainNode::add_append_from_disk() {
   std::optional<chain::Message> append;
   {
@@ -448,8 +443,8 @@ bool ChainNode::add_append_from_disk() {
   return true;
 }
 
-/// Requires: the lock. Keeps the segments of what is not acknowledged, and those that who joins
-/// lacks, unless the log comes near to its bound, at which nothing would be acknowledged.
+/// Requires: the lock. Retains the segments of unacknowledged records, and those that a joining
+/// node lacks, unless the log comes near its bound, at which nothing would be acknowledged.
 void ChainNode::keep_for_joining() {
   const auto joining = member_.feeds();
   std::uint64_t from = ~std::uint64_t{0};
@@ -458,7 +453,7 @@ void ChainNode::keep_for_joining() {
     if (joining->held != 0) from = joining->held + 1;
   }
   if (from == ~std::uint64_t{0}) fetches_ = 0;
-  // The log's mark counts what recovery found, and the next member may lack that.
+  // The log's mark includes what recovery found, which the next member may lack.
   terms_.writer.keep_from(std::min(from, member_.acknowledged() + 1));
   if (joining) member_.keeps_from(terms_.writer.segments().first_sequence());
 }
@@ -510,7 +505,7 @@ bool ChainNode::apply_some() {
 }
 
 /// Applies a record and appends it to the log. Returns whether there was room for it. Errors: a
-/// sentence; the member cannot go on.
+/// sentence; the member must end.
 std::expected<bool, std::string> ChainNode::apply(const Waiting& next) {
   auto room = catalog::RedoRoom::reserve(&terms_.writer, next.record.size());
   if (!room && room.error().code == Code::busy) return false;
@@ -543,7 +538,7 @@ void ChainNode::set_gate(std::uint64_t now_ns) {
   changed_.notify_all();
 }
 
-// Nobody wakes it for an answer that another member writes into its memory.
+// An answer that another member WRITEs into its memory wakes no thread.
 void ChainNode::wait(bool moved) {
   if (moved) return;
   std::uint64_t most_ns = 0;
@@ -560,14 +555,14 @@ void ChainNode::wait(bool moved) {
 
 // --- the membership's thread ---------------------------------------------------------------------
 
-// A link that is just being opened ends up to T later, in which others may be silent, too.
+// A link that is being opened closes up to T later, long enough for others to fall silent, too.
 void ChainNode::end_aside(std::vector<ChainLinks::LinkPointer> links) {
   if (links.empty()) return;
   if (ending_.valid()) ending_.wait();
   try {
     ending_ =
         std::async(std::launch::async, [ended = std::move(links)]() mutable { ended.clear(); });
-  } catch (const std::system_error&) {  // without a thread they have ended here
+  } catch (const std::system_error&) {  // without a thread they have closed here
   }
 }
 
@@ -595,7 +590,7 @@ void ChainNode::keep_membership() {
     if (proposal) member_.proposal_failed();
     if (view && *view) member_.adopt(**view, base::boot_ns());
     event_.signal();
-    // Whoever wants a view has one soon; a membership that fails is not asked without end.
+    // Limits the rate of reads: wanted views come soon, and a failing membership is spared.
     const auto least =
         std::chrono::milliseconds(std::max<std::uint64_t>(1, member_.view().fence_ms / 16));
     membership_wake_.wait_for(lock, least, [this] { return stopping_; });

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node that is a member of a chain (docs/design/chains.md): what chain/member.hpp decides, done.
-// It hears the others at its door, says what is to be said by its links, appends what it takes to
-// its log and applies it to its store, holds back the log's mark until the tail has acknowledged,
-// and says until when the node may answer clients.
+// A node that is a member of a chain (docs/design/chains.md): it executes the decisions of
+// chain/member.hpp. It receives messages at its door, sends through its links, appends records to
+// its log and applies them to its store, holds the log's mark until the tail has acknowledged, and
+// sets until when the node may answer clients.
 //
-//   door's thread        hears messages: the member decides, and records wait to be applied
+//   door's thread        receives messages: the member decides, and records are queued
 //   its own thread       applies, sends, moves the mark and the gate
-//   membership's thread  reads the chain and proposes others; it may wait for long
+//   membership's thread  reads views and proposes new ones; it may block for long
 //
 // Thread: one starts and ends it.
 #pragma once
@@ -44,44 +44,47 @@ namespace espalier::node {
 
 class ChainNode final : private ChainListener {
  public:
-  /// All of it outlives the chain's node.
+  /// All of it outlives the node.
   struct Terms {
     const Config& config;
-    offload::Services& services;  ///< of the store that clients see
+    offload::Services& services;  ///< of the clients' store
     std::span<const offload::Kind> own_kinds;
     log::LogWriter& writer;
-    log::LogFolder& log_folder;  ///< where that writer's log lies, as that of this store
+    log::LogFolder& log_folder;  ///< where that writer's log is, as this store's
     std::uint64_t store = 0;
     std::uint64_t log_bytes_max = 0;
-    chain::RecordBuffer& buffer;      ///< shown what recovery has read
-    const offload::Secrets* secrets;  ///< null: nobody proves who he is
+    chain::RecordBuffer& buffer;      ///< has the records that recovery read
+    const offload::Secrets* secrets;  ///< null: no authentication
     std::uint64_t recovered;          ///< the last sequence of the log
-    /// Is told, by threads of its own, why it does not take part any more.
+    /// Called by threads of its own with the reason why it has left the chain.
     std::function<void(const std::string&)> ended;
   };
-  /// Takes its place in the chain. Errors: a sentence: of the membership, which does not have this
-  /// member, of the data folder, which is of another chain or has what no chain takes, of the
-  /// address.
+  /// Takes its place in the chain. Errors: a sentence: of the membership, which lacks this member;
+  /// of the data folder, which belongs to another chain or has what a chain does not support; of
+  /// the address.
   static std::expected<std::unique_ptr<ChainNode>, std::string> start(const Terms& terms);
   /// Requires: no worker serves clients any more.
   ~ChainNode();
   ChainNode(const ChainNode&) = delete;
   ChainNode& operator=(const ChainNode&) = delete;
 
-  /// Whether it does not take part any more because no member has the records that it lacks: when
-  /// it is started again, it begins with a newer checkpoint.
+  /// Whether it has left the chain because no member has the records that it lacks: at the next
+  /// start it begins with a newer checkpoint.
   [[nodiscard]] bool begins_anew() const;
-  /// Waits until it is the head and may serve; from then on nothing is applied to the store any
-  /// more. Returns nothing then, or why it will not be: "" where `stopped` says so.
+  /// Waits until it is the head and may serve; from then on nothing more is applied to the store.
+  /// Returns nothing then, or the reason why it will not be: "" if `stopped` says so.
   [[nodiscard]] std::optional<std::string> await_head(const std::function<bool()>& stopped);
-  /// Why it takes no part any more; empty: it does.
-  [[nodiscard]] std::string why_ended() const;
-  /// Is held while a record is applied to the store and goes to the log, so who holds it sees the
-  /// store as the records of the log have made it. Once it is the head nothing is applied.
+  /// Why it has left the chain; empty: it has not.
+  [[nodiscard]] std::string why_ended() const {
+    const std::lock_guard lock(mutex_);
+    return why_ended_;
+  }
+  /// Held while a record is applied to the store and appended to the log: its holder sees the store
+  /// as of the log's records. Once it is the head nothing is applied.
   [[nodiscard]] std::mutex& applying() { return applying_; }
   /// Thread: any.
   [[nodiscard]] ChainNumbers numbers() const;
-  /// What it is, and what it waits for, in lines. Thread: any.
+  /// Its state, and what it waits for, in lines. Thread: any.
   [[nodiscard]] std::string status() override;
 
  private:
@@ -120,34 +123,34 @@ class ChainNode final : private ChainListener {
   const std::string name_;
   const std::unique_ptr<chain::Membership> membership_;
   offload::ServingGate& gate_;
-  EventFd event_;                                // its thread is to look
-  std::unique_ptr<offload::RedoTarget> target_;  // null: it is the head; its thread's
-  std::unique_ptr<ChainLinks> links_;            // its thread's
-  std::vector<Outgoing> due_;                    // likewise; what no turn has sent yet
-  std::deque<Waiting> applies_;                  // likewise; taken out of the inbox
+  EventFd event_;                                // wakes its thread
+  std::unique_ptr<offload::RedoTarget> target_;  // null: it is the head; used by its thread
+  std::unique_ptr<ChainLinks> links_;            // used by its thread
+  std::vector<Outgoing> due_;                    // likewise; not sent yet
+  std::deque<Waiting> applies_;                  // likewise; taken from the inbox
   std::vector<ChainLinks::Ended> ended_;         // likewise
-  std::uint64_t met_epoch_ = 0;                  // likewise: of which it has links
+  std::uint64_t met_epoch_ = 0;                  // likewise: the epoch of its links
   log::LogReader reader_;                        // likewise
-  GivenCheckpoint given_;                        // the door's thread's
+  GivenCheckpoint given_;                        // used by the door's thread
 
   std::mutex applying_;
   mutable std::mutex mutex_;  // guards all below
   std::condition_variable changed_;
   chain::Member member_;
   std::deque<Waiting> inbox_;
-  std::size_t inbox_bytes_ = 0;  // and of applies_
-  bool lacks_memory_ = false;    // for what it has taken
+  std::size_t inbox_bytes_ = 0;  // includes applies_
+  bool lacks_memory_ = false;    // for records that it has taken
   bool is_head_ = false;
-  bool is_behind_ = false;    // the next member wants what is in no buffer any more
-  std::string why_ended_;     // not empty: it takes no part any more
+  bool is_behind_ = false;    // the next member needs records that no buffer has any more
+  std::string why_ended_;     // not empty: it has left the chain
   bool begins_anew_ = false;  // likewise
-  // Who joins, and has fetched a checkpoint, and the record with which the log goes on behind it.
+  // The joining node that has fetched a checkpoint, and the log's first record after that.
   std::uint32_t fetches_ = 0;
   std::uint64_t fetches_from_ = 0;
-  std::string no_membership_;  // why that could not be read last
+  std::string no_membership_;  // why the membership could not be read last
   std::optional<chain::View> proposal_;
   bool wants_view_ = false;
-  std::vector<ChainLinks::LinkPointer> gone_;  // that the membership's thread ends
+  std::vector<ChainLinks::LinkPointer> gone_;  // closed by the membership's thread
   std::uint64_t since_ns_ = 0;                 // when it last began to serve, or ended
   bool stopping_ = false;
 
@@ -155,7 +158,7 @@ class ChainNode final : private ChainListener {
   std::unique_ptr<ChainDoor> door_;
   std::thread thread_;
   std::thread membership_thread_;
-  std::future<void> ending_;  // the membership's thread's: links end
+  std::future<void> ending_;  // of the membership's thread: links close
 };
 
 }  // namespace espalier::node

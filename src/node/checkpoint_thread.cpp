@@ -14,11 +14,11 @@ using offload::CheckpointRun;
 using std::chrono::milliseconds;
 using std::chrono::nanoseconds;
 
-/// How often it looks at the log.
+/// Polling interval of the log's size.
 constexpr milliseconds kLookEvery{200};
-/// For how long it waits for a flush, until it looks again.
+/// Wait for a flush before the next check.
 constexpr milliseconds kFlushWait{1};
-/// It catches up within so much of what it fell behind its rate.
+/// Within this time it catches up with its rate.
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 
 }  // namespace
@@ -58,7 +58,7 @@ void CheckpointThread::run() {
       stopping_.wait_for(lock, kLookEvery, [this] { return stopped_ || requested_; });
       if (stopped_) return;
     }
-    // A log that has failed acknowledges nothing more, so no checkpoint would be finished.
+    // A failed log acknowledges nothing more, so no checkpoint would be finished.
     if (terms_.of.log.acknowledgements().error()) return;
     if (is_due()) make_one();
   }
@@ -96,7 +96,7 @@ void CheckpointThread::finish(const CheckpointRun& made, std::uint64_t began_ns)
   const std::uint64_t now_ns = base::monotonic_ns();
   counts_.last_ns = now_ns - began_ns;
   ++counts_.finished;
-  // Where that did not bring the log below its bound, the next one would not either at once.
+  // If that did not bring the log below its bound, an immediate next one would not either.
   again_after_ = terms_.again_after;
   due_ns_ = now_ns + static_cast<std::uint64_t>(again_after_.count());
 }

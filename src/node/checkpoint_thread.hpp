@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Makes checkpoints of a node's store while it serves (docs/design/checkpoints.md): one at a time,
-// by a thread of its own, whenever the log has grown by so much since the last one began, or is at
-// its bound: what writes wait for then is a checkpoint, and no growth of the log brings the next.
+// on a thread of its own. One begins when the log has grown by a set amount since the last, or is
+// at its bound, where writes wait for a checkpoint and no growth would trigger it.
 //
 // Thread: any; one starts and destroys it.
 #pragma once
@@ -24,7 +24,7 @@
 
 namespace espalier::node {
 
-/// Since the node was started, and of the last one that was finished.
+/// Since the node's start; `last_`: of the last finished one.
 struct CheckpointCounts {
   std::atomic<std::uint64_t> finished = 0;
   std::atomic<std::uint64_t> failed = 0;
@@ -37,28 +37,28 @@ class CheckpointThread {
  public:
   struct Terms {
     offload::CheckpointRun::Terms of;
-    /// One begins after so many bytes of the log; of what was there when it was opened, too.
+    /// One begins after so many bytes of log, including those found when it was opened.
     std::uint64_t log_bytes = 0;
     std::uint64_t there_bytes = 0;
-    /// One that fails is tried again after so many, or where the log is at its bound; not before
-    /// so much time, which doubles with each that fails, up to the most.
+    /// A failed one is retried after so many bytes, or if the log is at its bound; but not before
+    /// this time, which doubles with each failure, up to the maximum.
     std::uint64_t again_bytes = 0;
     std::chrono::nanoseconds again_after = std::chrono::seconds(1);
     std::chrono::nanoseconds again_after_max = std::chrono::minutes(1);
-    /// It writes no more in a second, so that the log has the disk, too.
+    /// Limit on its write rate, so that the log gets its share of the disk.
     std::uint64_t bytes_per_s = std::uint64_t{128} << 20;
-    /// Is told, by the thread, why one was not finished.
+    /// Called by the thread with the reason of a failure.
     std::function<void(const std::string&)> failed{};
   };
 
-  /// What the terms name outlives it. Errors: std::system_error.
+  /// The objects that the terms refer to outlive it. Errors: std::system_error.
   explicit CheckpointThread(Terms terms);
   CheckpointThread(const CheckpointThread&) = delete;
   CheckpointThread& operator=(const CheckpointThread&) = delete;
-  /// One that is being made is given up. Requires: the store is there.
+  /// Abandons a running checkpoint. Requires: the store still exists.
   ~CheckpointThread();
 
-  /// Has the next one begin at once, or right after the one that is being made.
+  /// Begins the next one immediately, or right after the running one.
   void request();
   [[nodiscard]] const CheckpointCounts& counts() const { return counts_; }
 
@@ -68,13 +68,13 @@ class CheckpointThread {
   void make_one();
   void finish(const offload::CheckpointRun& made, std::uint64_t began_ns);
   void fail(const log::LogError& error);
-  /// Returns whether to go on.
+  /// Returns whether to continue.
   bool pause(std::chrono::nanoseconds time);
 
   const Terms terms_;
   CheckpointCounts counts_;
-  // The thread's:
-  std::uint64_t due_bytes_;  // of what the log writes
+  // Used by the thread:
+  std::uint64_t due_bytes_;  // bytes written by the log
   std::uint64_t due_ns_ = 0;
   std::chrono::nanoseconds again_after_;
   std::mutex mutex_;
@@ -84,8 +84,8 @@ class CheckpointThread {
   std::thread thread_;
 };
 
-/// Of a store and its folder, as its settings say. `segment_bytes`: of the folder's log. All of
-/// them outlive the thread.
+/// The terms for a store and its folder, from its settings. `segment_bytes`: of the folder's log.
+/// All of them outlive the thread.
 [[nodiscard]] CheckpointThread::Terms checkpoint_terms(
     DataFolder& folder, offload::Services& services, std::span<const offload::Kind> own_kinds,
     const Config::Data& settings, std::uint64_t segment_bytes,

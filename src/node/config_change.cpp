@@ -29,7 +29,7 @@ std::vector<MapChange> changes_of_maps(const Config& running, const Config& want
   return result;
 }
 
-// As a variable would say it.
+// As a variable's text.
 std::string joined(const std::vector<PeerConfig>& peers) {
   std::string text;
   for (const PeerConfig& peer : peers) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What of a configuration that was read again differs from the one that a node runs with, and
-// whether the node can take it while it runs.
+// The difference between a reread configuration and the one that a node runs with, and whether the
+// node can adopt it while it runs.
 //
 // Thread: any; no state.
 #pragma once
@@ -13,15 +13,15 @@
 
 namespace espalier::node {
 
-/// A setting with another value, both as TOML has them.
+/// A changed setting, both values as TOML.
 struct SettingChange {
   std::string_view key;
   std::string before;
   std::string after;
-  bool live = false;  ///< the node can take it; else it takes a restart
+  bool live = false;  ///< can be adopted; else it needs a restart
 };
 
-/// What became of a map that nodes make when they start.
+/// A change of a map that nodes create at their start.
 struct MapChange {
   enum class Kind { added, removed, other_options };
   std::string name;
@@ -29,13 +29,13 @@ struct MapChange {
 };
 
 struct ConfigChanges {
-  std::vector<SettingChange> settings;  ///< in the order of settings(); then peers, all as one
+  std::vector<SettingChange> settings;  ///< in the order of settings(); then peers, as one
   std::vector<MapChange> maps;          ///< by name
 };
 
 [[nodiscard]] ConfigChanges changes(const Config& running, const Config& wanted);
 
-/// The configuration with all of `wanted` that a node takes while it runs.
+/// The running configuration with all changes that a node adopts while it runs.
 [[nodiscard]] Config with_live_settings(const Config& running, const Config& wanted);
 
 }  // namespace espalier::node

@@ -12,8 +12,8 @@
 #include "node/config_text.hpp"
 
 namespace {
-/// The parser's assertions are reached by text too, such as "[!]"; where assertions are off it goes
-/// on into undefined behaviour. So they throw what is caught below.
+/// Text such as "[!]" can trigger the parser's assertions; without assertions that is undefined
+/// behaviour. So they throw what is caught below.
 struct ParserGaveUp {};
 
 constexpr void require_of_parser(bool holds) {
@@ -21,8 +21,8 @@ constexpr void require_of_parser(bool holds) {
 }
 }  // namespace
 
-// The one file that includes it, for it takes seconds to compile. As a header alone, so that
-// sanitizers and fuzzers see into it.
+// Included in this file alone, since it takes seconds to compile. Header-only, so that sanitizers
+// and fuzzers instrument it.
 #define TOML_ASSERT(expression) require_of_parser(static_cast<bool>(expression))
 #undef NDEBUG  // with it the parser assumes what it asserts
 #define TOML_HEADER_ONLY 1
@@ -103,13 +103,13 @@ bool gives_up(std::string_view text) {
   } catch (const ParserGaveUp&) {
     return true;
   } catch (const toml::parse_error&) {
-    // Text that was cut in the middle of something else.
+    // A prefix may also fail because it is cut in the middle of something.
   }
   return false;
 }
 
-/// The line at which the parser gives up, as it does with any text that has the lines up to this
-/// one. Cost: parses the text as often as halving its lines takes.
+/// The line at which the parser fails, as it does for every text with the lines up to this one.
+/// Cost: parses O(log n) times, for n lines.
 std::size_t find_line(std::string_view text) {
   std::vector<std::size_t> ends;
   for (std::size_t at = 0; at < text.size(); ++at) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The TOML of a configuration file as a flat list, with lines. It knows TOML, and that settings
-// stand in sections and maps in [[map]]; which there are, and what they may be, it does not know.
+// Parses the TOML of a configuration file into a flat list, with lines. It knows TOML, and that
+// settings are in sections and maps in [[map]], but no setting's name or limits.
 //
-// Hostile text is refused or read: what the parser does not bear is kept from it
+// Hostile text is rejected or read: the guard keeps from the parser what it cannot handle
 // (node/config_guard.hpp).
 #pragma once
 
@@ -15,7 +15,7 @@
 
 namespace espalier::node {
 
-/// No configuration is longer.
+/// Most bytes of a configuration.
 inline constexpr std::size_t kFileBytesMax = std::size_t{1} << 18;
 
 struct FileEntry {
@@ -45,7 +45,7 @@ struct FileContent {
   std::vector<FileProblem> problems;
 };
 
-/// Reads TOML 1.0. Text that is none gives one problem, and nothing else.
+/// Reads TOML 1.0. Invalid TOML gives one problem, and nothing else.
 [[nodiscard]] FileContent read_toml(std::string_view text);
 
 }  // namespace espalier::node

@@ -81,7 +81,7 @@ TEST(ConfigFile, DepthIsBounded) {
   std::string tables = "a = ";
   for (int i = 0; i < 20'000; ++i) tables += "{a=";
   EXPECT_EQ(read_toml(tables).problems.size(), 1u);
-  // Sentences in comments have dots, and are nobody's keys.
+  // Sentences in comments have dots, and are no keys.
   EXPECT_TRUE(read_toml("# " + dotted(10'000) + "\n").problems.empty());
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Any bytes as a configuration file, variables and flags: what is loaded keeps every limit, and
-// reads back the same from what is printed; what is not loaded has at least one problem, told
-// without a control character.
+// Any bytes as a configuration file, variables and flags: a loaded configuration keeps every limit,
+// and reads back the same from its printed form; a rejected one has at least one problem, without
+// control characters.
 //
 // Lines of the input up to the first empty one are variables ("NAME=text"), or flags
-// ("--key=text"), or of the machine ("@uid=0", "@memory=0"); what comes behind is the file.
+// ("--key=text"), or of the machine ("@uid=0", "@memory=0"); the rest is the file.
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>

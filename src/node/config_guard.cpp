@@ -12,7 +12,7 @@
 namespace espalier::node {
 namespace {
 
-/// Where in TOML a character stands.
+/// The TOML context of a character.
 enum class TomlPlace : std::uint8_t { outside, comment, basic, literal, long_basic, long_literal };
 
 class Guard {
@@ -37,7 +37,7 @@ class Guard {
   }
 
  private:
-  /// Passes on characters as they are. Never past a line's end but for a line's end.
+  /// Copies characters unchanged. Passes a line's end only on its own.
   void pass(std::size_t count = 1) {
     if (text_.front() == '\n') ++line_;
     out_ += text_.substr(0, count);
@@ -102,7 +102,7 @@ class Guard {
   void take_in_long_string(char c) {
     const char quote = place_ == TomlPlace::long_basic ? '"' : '\'';
     if (c == quote) {
-      // Five at the end are two of the string and three that end it.
+      // Five quotes at the end are two of the string and three that close it.
       const std::string_view next = text_.substr(0, 5);
       const std::size_t run = std::min(next.find_first_not_of(quote), next.size());
       if (run >= 3) place_ = TomlPlace::outside;
@@ -114,7 +114,7 @@ class Guard {
     }
   }
 
-  /// A backslash, and what it escapes: that is ASCII, and in a short string no line's end.
+  /// A backslash, and the character that it escapes: ASCII, and in a short string no line's end.
   void take_escape() {
     const bool may_end_line = place_ == TomlPlace::long_basic;
     if (text_.size() < 2 || static_cast<unsigned char>(text_[1]) >= 0x80 ||
@@ -126,7 +126,7 @@ class Guard {
     pass();
   }
 
-  std::string_view text_;  // what is still to be read
+  std::string_view text_;  // not read yet
   std::string out_;
   std::string problem_;
   TomlPlace place_ = TomlPlace::outside;

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// TOML as toml++ 3.3 can safely read it. Two things that may stand in a file are more than that
-// parser bears:
+// Makes TOML safe for toml++ 3.3, which cannot handle two things:
 //
-// - Characters that are not ASCII, where it looks for white space: it ends in undefined behaviour.
-//   TOML has them in comments and strings only. Here they become '?' in comments, and escapes in
-//   strings that know escapes; elsewhere they are refused.
-// - Dotted keys: it bounds the depth of values, but not of these, and destroys tables recursively.
+// - Non-ASCII characters where it expects white space: undefined behaviour. TOML has them in
+//   comments and strings only. Here they become '?' in comments, and escapes in strings that have
+//   escapes; elsewhere they are rejected.
+// - Dotted keys: it bounds the depth of values, but not of keys, and destroys tables recursively.
 //   Here the dots of the whole file are bounded.
 //
-// The guard tells strings and comments from all else as TOML does, and stops at the first text for
-// which that cannot be told; so up to the first error of a file it and the parser agree. Lines stay
-// lines.
+// The guard separates strings and comments from the rest as TOML does, and stops at the first text
+// where it cannot; so up to the first error of a file it agrees with the parser. Lines keep their
+// numbers.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +19,7 @@
 
 namespace espalier::node {
 
-/// Without sanitizers the stack is good for more than ten times as many.
+/// Without sanitizers the stack suffices for more than ten times as many.
 inline constexpr std::size_t kDotsMax = 1000;
 
 struct GuardProblem {
@@ -28,8 +27,8 @@ struct GuardProblem {
   std::string what;
 };
 
-/// The same TOML, safe to parse. Errors: what cannot be TOML, or has more than kDotsMax dots in its
-/// keys and numbers.
+/// The same TOML, safe to parse. Errors: invalid TOML, or more than kDotsMax dots in keys and
+/// numbers.
 [[nodiscard]] std::expected<std::string, GuardProblem> guard_toml(std::string_view text);
 
 }  // namespace espalier::node

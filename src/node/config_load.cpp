@@ -15,13 +15,13 @@
 namespace espalier::node {
 namespace {
 
-/// A map with where its values come from.
+/// A map with the origins of its values.
 struct OriginatedMap {
   MapConfig config;
   std::vector<std::string> origins;
 };
 
-/// A map by its name only, as flags and variables have it.
+/// A map by name alone, from flags and variables.
 struct NamedMap {
   std::string name;
   std::string origin;
@@ -40,8 +40,8 @@ OriginatedMap default_map(std::string name, const std::string& name_origin) {
   return map;
 }
 
-/// One load. Sources are read from the weakest to the strongest, so that the last value stays; a
-/// default is only looked at where no source said anything.
+/// One load. Reads sources from the weakest to the strongest, so that the last value stays; uses a
+/// default only for a setting without a value.
 class Loader {
  public:
   explicit Loader(const World& world) : world_(world) {
@@ -68,7 +68,7 @@ class Loader {
     problems_.push_back({std::move(where), std::move(what), std::move(hint)});
   }
 
-  /// A name that nobody knows. `nearest` is what it may have been meant to be.
+  /// An unknown name. `nearest`: the suggestion.
   void complain_unknown(const std::string& where, std::string_view kind, std::string_view name,
                         const std::string& nearest) {
     complain(where, fmt::format("there is no {} {}", kind, in_short_quotes(name)),
@@ -76,7 +76,7 @@ class Loader {
                              : fmt::format("did you mean {}?", nearest));
   }
 
-  /// The value of setting `at`, from one source.
+  /// Sets the value of setting `at`, from one source.
   void give(std::size_t at, const Raw& raw, const std::string& origin) {
     const Setting& setting = settings()[at];
     const auto value = parse_value(setting.rule, raw, world_.memory_bytes);
@@ -150,7 +150,7 @@ class Loader {
       complain(in_file(problem.line), problem.what, problem.hint);
     }
     for (const FileEntry& entry : content.loose) {
-      // An array of tables lies here too, if it is not called map.
+      // An array of tables with a name other than map is here, too.
       std::string guess = nearest_key(entry.key);
       if (guess.empty()) guess = nearest_section(entry.key);
       complain_unknown(in_file(entry.line), "key", entry.key, guess);
@@ -208,7 +208,7 @@ class Loader {
     if (!named) {
       complain(in_file(section.line), "a map without a name", "give it one: name = \"default\"");
     }
-    // A map whose name was refused has none, and cannot be there twice.
+    // A map whose name was rejected has none, and cannot be a duplicate.
     if (!map.config.name.empty() && !file_names_.insert(map.config.name).second) {
       complain_twice(map.origins.front(), map.config.name);
     }
@@ -239,12 +239,12 @@ class Loader {
     if (known) {
       complain(where, fmt::format("there are two peers {}", in_short_quotes(name)),
                "take one away, or give it another name");
-    } else if (list.size() <= kPeersMax) {  // one more than may be is enough to be refused
+    } else if (list.size() <= kPeersMax) {  // one more than the limit suffices for the rejection
       list.push_back({{name, value->address, value->secret_file}, where});
     }
   }
 
-  /// NAME=ADDRESS FILE, as flags and variables have it.
+  /// NAME=ADDRESS FILE, as in flags and variables.
   void add_named_peer(std::vector<OriginatedPeer>& list, const std::string& text,
                       const std::string& where) {
     const std::size_t equals = text.find('=');
@@ -324,12 +324,12 @@ class Loader {
       complain(where, "the name of a map " + value.error().what, value.error().hint);
     } else if (std::ranges::find(list, name, &NamedMap::name) != list.end()) {
       complain_twice(where, name);
-    } else if (list.size() <= kMapsMax) {  // one more than may be is enough to be refused
+    } else if (list.size() <= kMapsMax) {  // one more than the limit suffices for the rejection
       list.push_back({name, where});
     }
   }
 
-  // --- what nobody said
+  // --- defaults
 
   void take_defaults() {
     for (std::size_t at = 0; at < settings().size(); ++at) {
@@ -341,14 +341,14 @@ class Loader {
   }
 
   [[nodiscard]] std::string default_socket(const Setting& setting) const {
-    // systemd makes this folder for a service, whoever that runs as. It may name several.
+    // systemd creates this folder for a service, whatever its user. It may list several.
     const std::string* folder = variable("RUNTIME_DIRECTORY");
     if (folder != nullptr && folder->starts_with('/')) {
       return folder->substr(0, folder->find(':')) + "/espalier.sock";
     }
     if (world_.user_id == 0) return std::string(setting.fallback);
     folder = variable("XDG_RUNTIME_DIR");
-    // One that is not absolute is to be ignored, says the specification of these folders.
+    // The specification of these folders says to ignore a relative path.
     if (folder != nullptr && folder->starts_with('/')) return *folder + "/espalier.sock";
     return own_folder(world_.user_id) + "/espalier.sock";
   }
@@ -369,21 +369,14 @@ class Loader {
     }
   }
 
-  /// Readers elsewhere look for a map's read version in its own header.
   void check_clock() {
     const Config::Node& node = loaded_.config.node;
-    if (!node.shared_clock) return;
-    const std::string& where = loaded_.origins[*index_of("node.shared_clock")];
-    if (node.one_sided) {
-      complain(where, "maps that share a clock cannot be read one-sided",
-               "leave out node.one_sided, or node.shared_clock");
-    }
-    if (node.place == Place::device) {
-      complain(where, "a device has no maps", "give node.shared_clock to the host");
-    }
+    if (!node.shared_clock || node.place != Place::device) return;
+    complain(loaded_.origins[*index_of("node.shared_clock")], "a device has no maps",
+             "give node.shared_clock to the host");
   }
 
-  /// What is kept in a folder is kept at once, or soon; what is kept in none is in memory alone.
+  /// Data in a folder are durable immediately, or soon; without a folder they are in memory alone.
   void check_durability() {
     const Config::Data& data = loaded_.config.data;
     const std::string& where = loaded_.origins[*index_of("data.durability")];
@@ -396,8 +389,7 @@ class Loader {
     }
   }
 
-  /// A device has the maps of its host, which is its only peer. What the host lets others read, the
-  /// device does not.
+  /// A device serves the maps of its host, which is its only peer. It offers nothing one-sided.
   void check_device() {
     const auto origin = [this](std::string_view key) { return loaded_.origins[*index_of(key)]; };
     const Config::Node& node = loaded_.config.node;

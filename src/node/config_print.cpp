@@ -47,12 +47,12 @@ std::string print(const Loaded& loaded) {
     fmt::format_to(std::back_inserter(out), "\n[{}]\n", kPeersSection);
   for (std::size_t i = 0; i < loaded.config.peers.size(); ++i) {
     const PeerConfig& peer = loaded.config.peers[i];
-    // A name with a dot would be that of a table.
+    // A name with a dot would be a table's.
     print_line(out, to_toml({Kind::path}, peer.name),
                to_toml({Kind::path}, to_text(PeerValue{peer.address, peer.secret_file})),
                loaded.peer_origins.at(i));
   }
-  if (loaded.config.node.place == Place::device) return out;  // it makes no maps
+  if (loaded.config.node.place == Place::device) return out;  // it creates no maps
   for (std::size_t map = 0; map < loaded.config.maps.size(); ++map) {
     out += "\n[[map]]\n";
     for (std::size_t i = 0; i < map_settings().size(); ++i) {

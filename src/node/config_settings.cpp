@@ -39,7 +39,7 @@ Value value_of(const T& from) {
   }
 }
 
-/// A row of a table, for the member that `path` leads to.
+/// A row of the table, for the field at `path`.
 template <class Owner, auto... path>
 constexpr SettingOf<Owner> row(std::string_view key, Rule rule, std::string_view fallback,
                                std::string_view what, bool live = false) {
@@ -57,7 +57,7 @@ using Memory = Config::Memory;
 using Clients = Config::Clients;
 using Data = Config::Data;
 constexpr Rule kToggle{Kind::toggle};
-constexpr bool kLive = true;  // Node::change() takes it
+constexpr bool kLive = true;  // Node::change() adopts it
 
 constexpr std::array kSettings{
     row<Config, &Config::node, &NodeSettings::socket>(
@@ -100,8 +100,8 @@ constexpr std::array kSettings{
         "read one map may then read all."),
     row<Config, &Config::node, &NodeSettings::shared_clock>(
         "node.shared_clock", kToggle, "false",
-        "Whether ordered maps and hash maps that keep versions share one clock, so that a "
-        "transaction may name several of them; not together with node.one_sided."),
+        "Whether ordered maps and hash maps that keep versions, and name no group, share one "
+        "clock, so that a transaction may name several of them."),
     row<Config, &Config::node, &NodeSettings::cores>("node.cores", {Kind::count, 1, 64}, "1",
                                                      "Worker threads."),
     row<Config, &Config::node, &NodeSettings::helpers>(
@@ -220,7 +220,7 @@ constexpr std::array kMapSettings{
 
 constexpr std::string_view kVariablePrefix = "ESPALIER_";
 
-/// Lower case, with '_' wherever a kind of name has something else.
+/// Lower case, with '_' in place of every separator.
 std::string plain_name(std::string_view name) {
   std::string result(name);
   for (char& c : result) {
@@ -233,7 +233,7 @@ std::string without_section(std::string_view key) {
   return std::string(key.substr(key.find('.') + 1));
 }
 
-/// The candidate that `name` is near to; else the one whose part behind the section is.
+/// The most similar candidate; else the one whose part after the section is.
 std::string nearest_of(std::string_view name, std::span<const std::string> candidates) {
   std::vector<std::string> wholes;
   std::vector<std::string> parts;
@@ -275,8 +275,8 @@ std::string flag_name(std::string_view key) {
 }
 
 bool is_variable_of_others(std::string_view name) {
-  // ESPALIER_AT and ESPALIER_NODE_USER say which node commands ask, ESPALIER_ISA caps the
-  // kernels of the tree; the others are of tests and scripts, those of ./run by their beginning.
+  // ESPALIER_AT and ESPALIER_NODE_USER select the node of a command, ESPALIER_ISA limits the tree's
+  // kernels; the others belong to tests and scripts, those of ./run by prefix.
   constexpr std::array<std::string_view, 18> kOthers{
       "ESPALIER_AT",         "ESPALIER_ISA",          "ESPALIER_SEED",      "ESPALIER_STEPS",
       "ESPALIER_FUZZ_RUNS",  "ESPALIER_FUZZ_SECONDS", "ESPALIER_JOBS",      "ESPALIER_LOAD_SECONDS",

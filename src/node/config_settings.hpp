@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The settings of a memory node as a table: how each is called, what it may be, what it is unless
-// somebody says otherwise, and where in Config it goes. Loading, printing and the options of the
-// command all go by this table; docs/configuration.md is held against it.
+// The settings of a memory node as a table: the name, the limits and the default of each, and its
+// field in Config. Loading, printing and the options of commands use this table; a test compares
+// docs/configuration.md with it.
 //
 // The key "node.cores" is `cores` of [node] in a file, the variable ESPALIER_NODE_CORES and the
 // flag --node-cores.
@@ -21,31 +21,31 @@ template <class Owner>
 struct SettingOf {
   std::string_view key;
   Rule rule;
-  std::string_view fallback;                    ///< the default, as a variable would say it
+  std::string_view fallback;                    ///< the default, as a variable's text
   std::string_view what;                        ///< one sentence for people
   void (*put)(Owner&, const Value&) = nullptr;  ///< the value must keep the rule
   Value (*get)(const Owner&) = nullptr;
-  bool live = false;  ///< a node takes another value while it runs
+  bool live = false;  ///< a running node adopts a new value
 };
 using Setting = SettingOf<Config>;
 using MapSetting = SettingOf<MapConfig>;
 
-/// In the order in which they are printed; those of a section stand together.
+/// In printing order; settings of a section are adjacent.
 [[nodiscard]] std::span<const Setting> settings();
 
-/// What stands in a [[map]] of a file. The first is its name.
+/// The keys of a [[map]] of a file. The first is its name.
 [[nodiscard]] std::span<const MapSetting> map_settings();
 
-/// What says which maps to make, where no [[map]] can be written: flag --map, once for each, and
-/// variable ESPALIER_MAPS, with commas between.
+/// Names of maps to create, where no [[map]] can be written: flag --map, once for each, and
+/// variable ESPALIER_MAPS, separated by commas.
 inline constexpr std::string_view kMapKey = "map";
 inline constexpr std::string_view kMapsVariable = "ESPALIER_MAPS";
 /// Other nodes: `NAME = "ADDRESS FILE"` in [peers] of a file; flag --peer, once for each, and
-/// variable ESPALIER_PEERS, with commas between, as NAME=ADDRESS FILE.
+/// variable ESPALIER_PEERS, separated by commas, as NAME=ADDRESS FILE.
 inline constexpr std::string_view kPeerKey = "peer";
 inline constexpr std::string_view kPeersSection = "peers";
 inline constexpr std::string_view kPeersVariable = "ESPALIER_PEERS";
-/// Which file to read: flag --config, variable ESPALIER_CONFIG.
+/// The file to read: flag --config, variable ESPALIER_CONFIG.
 inline constexpr std::string_view kFileKey = "config";
 
 /// "node.cores" as "ESPALIER_NODE_CORES".
@@ -53,11 +53,11 @@ inline constexpr std::string_view kFileKey = "config";
 /// "node.cores" as "--node-cores".
 [[nodiscard]] std::string flag_name(std::string_view key);
 
-/// Whether something else of Espalier's reads this variable, so that its name is no mistake.
+/// Whether another part of Espalier reads this variable, so that its name is no mistake.
 [[nodiscard]] bool is_variable_of_others(std::string_view name);
 
-/// What an unknown name probably was meant to be, spelled as in a file ("node.cores", "[node]"), a
-/// variable or a flag; empty if nothing is near. A name without its section is near.
+/// Suggests a known name for an unknown one, spelled as in a file ("node.cores", "[node]"), a
+/// variable or a flag; empty if none is similar. A name without its section is similar.
 [[nodiscard]] std::string nearest_key(std::string_view key);
 [[nodiscard]] std::string nearest_section(std::string_view section);
 [[nodiscard]] std::string nearest_map_key(std::string_view key);

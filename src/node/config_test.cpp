@@ -357,7 +357,7 @@ TEST(Config, VariablesOfOthersAreNoMistakes) {
     }
   }
   EXPECT_GT(found, 0u);
-  // Who sets them for ./test or ./run sets them for the nodes that those start.
+  // Variables set for ./test or ./run reach the nodes that those start.
   const std::regex expanded("\\$\\{(ESPALIER_[A-Z_]+):?-");
   found = expect_unminded(root / "test", expanded);
   for (const auto& entry : std::filesystem::directory_iterator(root / "scripts")) {

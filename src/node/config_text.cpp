@@ -50,7 +50,7 @@ std::string in_short_quotes(std::string_view text) {
   constexpr std::size_t kShownMax = 60;
   if (text.size() <= kShownMax) return fmt::format("'{}'", printable(text));
   std::size_t end = kShownMax;
-  // Not through the middle of a character, which would make all of it look broken.
+  // Never cuts through a character, which would make all of it look invalid.
   while (end > kShownMax - 3 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
   return fmt::format("'{}...'", printable(text.substr(0, end)));
 }

@@ -72,7 +72,7 @@ Parsed parse_text(const Rule& rule, const Raw& raw) {
   return *text;
 }
 
-// Each of them is looked at here, so that a mistake is found where it was made.
+// Parses each address now, so that a mistake is reported for this setting.
 Parsed parse_fabric(const Rule& rule, const Raw& raw) {
   const auto text = parse_text({Kind::path, 0, rule.max}, raw);
   if (!text) return refused(rule, raw);
@@ -133,7 +133,7 @@ Parsed parse_toggle(const Rule& rule, const Raw& raw) {
   return refused(rule, raw);
 }
 
-/// One of several words, as its number.
+/// One of several words, as its index.
 Parsed parse_word(const Rule& rule, std::span<const std::string_view> words, const Raw& raw) {
   const std::string* text = text_of(raw);
   const auto found = text == nullptr ? words.end() : std::ranges::find(words, *text);
@@ -141,7 +141,7 @@ Parsed parse_word(const Rule& rule, std::span<const std::string_view> words, con
   return static_cast<std::uint64_t>(found - words.begin());
 }
 
-/// Always text: 600 without quotes would be another number than the one that is meant.
+/// Always text: 600 without quotes would be a different number.
 Parsed parse_mode(const Rule& rule, const Raw& raw) {
   const std::string* text = text_of(raw);
   if (text == nullptr) return refused(rule, raw, ", in quotes");
@@ -156,7 +156,7 @@ Parsed parse_mode(const Rule& rule, const Raw& raw) {
   return mode;
 }
 
-/// The number of "75%", if it is one; nothing if the text does not end in a percent sign.
+/// The bytes of "75%", if valid; nothing if the text does not end in a percent sign.
 std::optional<std::expected<std::uint64_t, Wrong>> parse_share(const Rule& rule, const Raw& raw,
                                                                std::uint64_t machine_bytes) {
   const std::string* text = text_of(raw);
@@ -207,7 +207,7 @@ std::string toml_string(std::string_view text) {
   return result + '"';
 }
 
-// Where there may be none, that word says so; a file of this name is ./none.
+// An optional path may be the word "none"; a file of this name is ./none.
 std::expected<Value, Wrong> parse_path(const Rule& rule, const Raw& raw) {
   auto text = parse_text(rule, raw);
   if (text && rule.min == 0 && std::get<std::string>(*text) == "none") return std::string();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value of a setting: read from what a file, a variable or a flag says, held against the
-// setting's limits, and written again.
+// One value of a setting: parsed from a file, a variable or a flag, checked against the setting's
+// limits, and printed.
 //
-// Everything that comes in is hostile; every text that goes out can be shown on a terminal.
+// All input is untrusted; all output can be shown on a terminal.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace espalier::node {
 
-/// What a setting holds: bytes, counts and levels are numbers.
+/// A setting's value: bytes, counts and levels are numbers.
 using Value = std::variant<std::string, std::uint64_t, bool>;
 
 enum class Kind : std::uint8_t {
@@ -26,8 +26,8 @@ enum class Kind : std::uint8_t {
   memory,        ///< a size, or a percentage of the machine's memory; at most all of it
   level,         ///< a LogLevel
   mode,          ///< permissions of a file, as octal text
-  fabric,        ///< addresses of the fabric with spaces between, or none
-  host_port,     ///< an address of IPv4 or IPv6 with a port of UDP, or none
+  fabric,        ///< fabric addresses separated by spaces, or none
+  host_port,     ///< an IPv4 or IPv6 address with a UDP port, or none
   place,         ///< a Place
   on_log_error,  ///< an OnLogError
   durability,    ///< a Durability
@@ -35,7 +35,7 @@ enum class Kind : std::uint8_t {
 
 enum class Shape : std::uint8_t { any, power_of_two, multiple_of_64 };
 
-/// What values a setting takes.
+/// The values that a setting accepts.
 struct Rule {
   Kind kind = Kind::count;
   std::uint64_t min = 0;
@@ -43,43 +43,43 @@ struct Rule {
   Shape shape = Shape::any;
 };
 
-/// A value as its source has it. Variables and flags are text whatever they mean; a file has types.
+/// A value as its source has it. Variables and flags are text; a file has types.
 struct Text {
   std::string text;
 };
-/// Something of a file that no setting takes.
+/// A type in a file that no setting accepts.
 struct Other {
   std::string_view what;  ///< "a date"
 };
 using Raw = std::variant<Text, std::string, std::int64_t, bool, Other>;
 
-/// Why a value is refused.
+/// Why a value is rejected.
 struct Wrong {
-  std::string what;  ///< the end of the sentence "node.cores ...": "cannot be 65"
-  std::string hint;  ///< what to do about it
+  std::string what;  ///< completes the sentence "node.cores ...": "cannot be 65"
+  std::string hint;  ///< how to correct it
 };
 
-/// Reads one value. `machine_bytes` is the memory that the node may use, 0 if it is not known.
+/// Parses one value. `machine_bytes` is the memory that the node may use, 0 if unknown.
 [[nodiscard]] std::expected<Value, Wrong> parse_value(const Rule& rule, const Raw& raw,
                                                       std::uint64_t machine_bytes);
 
 /// The addresses of a value of kind `fabric`.
 [[nodiscard]] std::vector<std::string_view> fabric_addresses(std::string_view text);
 
-/// Where a peer is, and by which file one comes there; empty: that of the process.
+/// A peer's address, and the file of the secret for it; empty: that of the process.
 struct PeerValue {
   std::string address;
   std::string secret_file;
 };
-/// Reads "ADDRESS FILE", or an address alone.
+/// Parses "ADDRESS FILE", or an address alone.
 [[nodiscard]] std::expected<PeerValue, Wrong> parse_peer(const Raw& raw);
-/// The same as text.
+/// Its text form.
 [[nodiscard]] std::string to_text(const PeerValue& peer);
 
-/// What values the rule takes, in words: "a whole number from 1 to 64".
+/// The accepted values, in words: "a whole number from 1 to 64".
 [[nodiscard]] std::string allowed(const Rule& rule);
 
-/// The value as TOML has it; a file with it gives the same value again.
+/// The value as TOML; parsing it gives the same value again.
 [[nodiscard]] std::string to_toml(const Rule& rule, const Value& value);
 
 }  // namespace espalier::node

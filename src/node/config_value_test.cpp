@@ -68,7 +68,7 @@ TEST(ConfigValue, MemoryIsAlsoAShareOfTheMachine) {
     EXPECT_FALSE(parse_value(rule, Text{wrong}, kMachine).has_value()) << wrong;
   }
   EXPECT_NE(parse_value(rule, Text{"2K"}, 1024).error().hint.find("(1KiB)"), std::string::npos);
-  // On a machine that does not tell, a size is all that can be believed.
+  // If the machine's memory is unknown, only a size is accepted.
   EXPECT_FALSE(parse_value(rule, Text{"75%"}, 0).has_value());
   EXPECT_EQ(parse_value(rule, Text{"2K"}, 0), Value(std::uint64_t{2048}));
 }
@@ -113,7 +113,7 @@ TEST(ConfigValue, AHostWithAPortIsLookedAt) {
                             "0.0.0.0:4758", "[::]:4758", "192.0.2.1 192.0.2.2"}) {
     EXPECT_FALSE(parse_value(rule, Text{wrong}, kMachine).has_value()) << wrong;
   }
-  // A client is told the address, and could not ask at all of them.
+  // The address is sent to clients, which could not reach all of these.
   const auto any = parse_value(rule, Text{"0.0.0.0:4758"}, kMachine);
   EXPECT_EQ(any.error().what, "cannot be '0.0.0.0:4758'");
   EXPECT_NE(any.error().hint.find("HOST or HOST:PORT"), std::string::npos);

@@ -20,9 +20,9 @@
 namespace espalier::node {
 namespace {
 
-/// Nobody but this thread and the helpers of the services uses the store.
+/// Only this thread and the helpers of the services use the store.
 constexpr std::uint32_t kCheckParticipants = 64;
-/// No message comes.
+/// No messages arrive.
 constexpr std::uint64_t kCheckMessageBytes = std::uint64_t{1} << 20;
 
 DataMistake too_little(std::uint64_t bytes) {
@@ -44,8 +44,8 @@ CheckedObject audit_object(const catalog::Entry& entry, std::span<const offload:
   return checked;
 }
 
-/// Reads and applies all records. What keeps the log from being read to its end stands in the
-/// report, if it is of the data. Errors: others.
+/// Reads and applies all records. A fault of the data that ends the log early goes into the report.
+/// Errors: others.
 std::expected<void, DataMistake> apply_log(DataReader& data, offload::Services& services,
                                            const DataCheckTerms& terms, DataReport& report) {
   offload::RedoTarget target(services, terms.own_kinds);
@@ -77,7 +77,7 @@ std::expected<void, DataMistake> apply_log(DataReader& data, offload::Services& 
   if (is_of_record) {
     const bool is_copied =
         log::number_in(read.error().file.text(), log::kCheckpointBegin, log::kWhole).has_value();
-    // Records of a checkpoint have no sequence of their own.
+    // Records of a checkpoint have no sequence.
     const std::uint64_t sequence = is_copied ? 0 : read.error().sequence;
     mistake.what += ": " + why_refused(refused);
     mistake.hint =

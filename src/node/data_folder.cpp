@@ -36,7 +36,7 @@ std::unexpected<std::string> cannot_use(const std::string& path, std::string_vie
   return std::unexpected(fmt::format("cannot use the data folder '{}': {}", path, why));
 }
 
-/// Makes a folder for this user alone, whose name is then on the disk, or finds one.
+/// Creates a folder for this user alone, with a durable name, or finds one.
 Result<void> make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) {
     const std::filesystem::path whole(path);
@@ -49,7 +49,7 @@ Result<void> make_folder(const std::string& path) {
   return {};
 }
 
-/// Has it told, but for the end of a log that is closed.
+/// Reports a failure of the log, but not its regular close.
 void report_failure(log::LogWriter& writer, std::function<void(const std::string&)> failed) {
   constexpr std::uint64_t kNever = base::DurableMark::kAll;
   writer.acknowledgements().when_durable(
@@ -57,15 +57,15 @@ void report_failure(log::LogWriter& writer, std::function<void(const std::string
         if (error == nullptr || error->fault == log::LogFault::closed) return;
         try {
           failed(log::message(*error));
-        } catch (const std::bad_alloc&) {  // those whose writes wait are told
+        } catch (const std::bad_alloc&) {  // waiting writes get the error all the same
         }
       });
 }
 
-/// How many records until someone is told how far it has come.
+/// Records between reports of progress.
 constexpr std::uint64_t kTellEvery = 4096;
 
-/// What a log cannot be opened for, with what more there is to say of it.
+/// Describes why a log cannot be opened.
 std::string words_for(const log::LogError& error, const Error& of_record) {
   std::string words = log::message(error);
   if (of_record != Error{}) words += ": " + why_refused(of_record);
@@ -74,8 +74,8 @@ std::string words_for(const log::LogError& error, const Error& of_record) {
   return words;
 }
 
-/// What a start with --accept-loss-from has not met is met by no later start without it, either:
-/// where it stays in a script, it would accept the next loss without a word.
+/// If --accept-loss-from met no damage, the start fails, since a script that keeps the option would
+/// silently accept the next loss.
 std::string no_loss_from(std::uint64_t sequence) {
   return fmt::format(
       "there is no damage at sequence {} or later, so no loss to accept: start it without "
@@ -133,7 +133,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   log_->writer().set_promise({terms.data.durability, age_.get(), run});
   applied_ns_ = base::monotonic_ns() - began_ns;
   if (terms.show) return {};
-  // Where this fails, the log goes before the objects.
+  // On failure, the log must be detached before the objects are destroyed.
   struct Recording {
     offload::Services& services;
     bool stays = false;
@@ -151,8 +151,8 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   return {};
 }
 
-// Before anybody is served. A start that ends before these records are durable leaves the segment
-// that it has begun, by which the next one knows that it is to do the same.
+// Runs before any client is served. If the start ends before these records are durable, the segment
+// that it has begun remains, and makes the next start do the same.
 std::expected<void, std::string> DataFolder::go_on_after_loss(
     offload::Services& services, std::span<const offload::Kind> own_kinds) {
   const bool accepted = recovered().cut && recovered().cut->accepted;
@@ -262,15 +262,15 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
     log_ = std::move(*opened);
     return {};
   }
-  // Threads find out behind the reader, so where it was then says nothing. What it has met, such as
-  // damage, lies behind the records that are queued still.
+  // Threads apply behind the reader, so the reader's position says nothing. A fault that it met,
+  // such as damage, is behind records that are still queued.
   static_cast<void>(redo.finish());
   if (!redo.refused()) return std::unexpected(words_for(opened.error(), {}));
   const auto error = place_of(*redo.refused(), options.recovery, opened.error());
   return std::unexpected(words_for(error, redo.refused()->error));
 }
 
-/// Of a record that was refused: reads all up to it once more.
+/// Locates a refused record: reads all up to it once more.
 log::LogError DataFolder::place_of(const offload::ParallelRedo::Refused& refused,
                                    const log::RecoveryTerms& terms, const log::LogError& error) {
   std::uint64_t next = 0;
@@ -283,7 +283,7 @@ log::LogError DataFolder::place_of(const offload::ParallelRedo::Refused& refused
   return read ? error : read.error();
 }
 
-/// Of what recovery reads, as far as that can be told beforehand.
+/// The bytes that recovery will read, as far as known in advance.
 std::uint64_t DataFolder::file_bytes() {
   const auto names = log_folder_->names();
   if (!names) return 0;

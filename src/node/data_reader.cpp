@@ -58,8 +58,8 @@ std::expected<std::unique_ptr<DataReader>, DataMistake> DataReader::open(const s
   return reader;
 }
 
-// A folder without the file is none of a store, whatever else is in it; one without a lock is a
-// copy that was made without it, for each node makes it first.
+// A folder without this file has no store, whatever else is in it. One without a lock file is a
+// copy made without it, since each node creates it first.
 std::expected<void, DataMistake> DataReader::begin() {
   const auto store = log::find_store_file(folder_);
   if (!store) return std::unexpected(mistake_of(store.error()));

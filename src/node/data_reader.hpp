@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The folder of a durable node that does not run, to be looked at: nothing in it is changed.
+// Read-only access to the folder of a durable node that does not run.
 //
 // Thread: one.
 #pragma once
@@ -23,8 +23,8 @@ struct DataMistake {
 
 class DataReader {
  public:
-  /// Keeps nodes from using the folder while it lives. Errors: words, of a folder that is not
-  /// there, is none of a store, is in use, of a later version, or cannot be read.
+  /// Locks the folder against nodes while it lives. Errors: words, if the folder is missing, has no
+  /// store, is in use, has a later version, or cannot be read.
   static std::expected<std::unique_ptr<DataReader>, DataMistake> open(const std::string& path);
   DataReader(const DataReader&) = delete;
   DataReader& operator=(const DataReader&) = delete;
@@ -33,9 +33,9 @@ class DataReader {
   /// The number of the store.
   [[nodiscard]] std::uint64_t store() const { return store_; }
   /// Calls `apply` for each record of the newest checkpoint, with sequence 0, then for those of the
-  /// log behind it. Cost: reads all of them. Errors: log::recover_all()'s, and no_memory.
+  /// log after it. Cost: reads all of them. Errors: log::recover_all()'s, and no_memory.
   [[nodiscard]] log::LogResult<log::Recovered> read(const log::ApplyRecord& apply);
-  /// The same error in words, with what to do.
+  /// Describes the error in words, with what to do.
   [[nodiscard]] DataMistake mistake_of(const log::LogError& error) const;
 
  private:
@@ -52,10 +52,10 @@ class DataReader {
   std::uint64_t store_ = 0;
 };
 
-/// Whether records are missing or changed that were acknowledged, which --accept-loss-from passes.
+/// Whether acknowledged records are missing or changed, which --accept-loss-from skips.
 [[nodiscard]] bool is_damage(log::LogFault fault);
 
-/// The system's words for an errno that an error carries; the library's for others.
+/// The system's text for an errno in an error; the library's for others.
 [[nodiscard]] std::string words_of(const Error& error);
 
 }  // namespace espalier::node

@@ -26,9 +26,9 @@ namespace {
 
 using fabric::roce::SocketAddress;
 
-// One more than a datagram may have, so that a longer one is seen to be.
+// One byte more than the maximum, to detect longer datagrams.
 constexpr std::size_t kBytesEach = wire::kDatagramBytesMax + 1;
-constexpr int kSleepMs = 1000;  // and then maps that were dropped are let go of
+constexpr int kSleepMs = 1000;  // then releases dropped maps
 constexpr std::uint64_t kMaintainNs = 1'000'000'000;
 
 Result<memory::Descriptor> bound_socket(offload::DatagramSource& at) {
@@ -50,7 +50,7 @@ Result<memory::Descriptor> bound_socket(offload::DatagramSource& at) {
 
 }  // namespace
 
-/// What one system call takes, or sends.
+/// The arguments of one system call that receives, or sends.
 struct DatagramPort::Burst {
   static constexpr std::size_t kTaken = offload::DatagramReads::kGets;
 
@@ -72,7 +72,7 @@ struct DatagramPort::Burst {
 
 Result<std::unique_ptr<DatagramPort>> DatagramPort::open(const Terms& terms,
                                                          offload::Services& services) {
-  // Told now, and not to each client that comes.
+  // Reports a missing libcrypto now, not to each client.
   if (const auto tags = crypto::hmac_sha256({}, {}); !tags) return std::unexpected(tags.error());
   offload::DatagramSource at = terms.at;
   auto socket = bound_socket(at);
@@ -106,7 +106,7 @@ Result<void> DatagramPort::start() {
   if (!wake_event_.open()) return base::refused_by_system();
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {  // no thread to be had
+  } catch (const std::system_error& error) {  // no thread available
     return base::refused_by_system(error.code().value());
   }
   return {};
@@ -125,13 +125,13 @@ void DatagramPort::run() {
         reads_.maintain();
         maintained_ns = base::monotonic_ns();
       }
-    } catch (const std::bad_alloc&) {  // the next turn, then
+    } catch (const std::bad_alloc&) {  // retried in the next turn
     }
     spin_or_sleep(moved);
   }
 }
 
-// As many at most as there are places for, so that none is taken to be dropped.
+// At most as many as there are places, so that none is received to be dropped.
 bool DatagramPort::take() {
   Burst& burst = *burst_;
   const std::size_t places = std::min(reads_.places(), Burst::kTaken);
@@ -150,14 +150,14 @@ bool DatagramPort::take() {
     try {
       reads_.take(std::span(burst.bytes[i]).first(burst.messages[i].msg_len),
                   fabric::roce::to_port_address(burst.names[i].storage), now_ns);
-    } catch (const std::bad_alloc&) {  // for a map that is read so for the first time: it is lost
+    } catch (const std::bad_alloc&) {  // a map's first read: the datagram is lost
       sessions_.counts.dropped.fetch_add(1, std::memory_order_relaxed);
     }
   }
   return true;
 }
 
-// What the system has no room for is lost, as on any network.
+// A reply for which the system has no room is lost, as on any network.
 bool DatagramPort::send() {
   const auto replies = reads_.replies();
   if (replies.empty()) return false;
@@ -167,7 +167,7 @@ bool DatagramPort::send() {
   burst.sent.assign(replies.size(), {});
   for (const auto& reply : replies) {
     burst.to.emplace_back(reply.to);
-    // Which is not written: the call has one type for both directions.
+    // Not written: the call has one type for both directions.
     burst.replies.push_back({const_cast<std::byte*>(reply.datagram.data()), reply.bytes});
   }
   for (std::size_t i = 0; i < replies.size(); ++i) {
@@ -177,7 +177,7 @@ bool DatagramPort::send() {
     head.msg_iov = &burst.replies[i];
     head.msg_iovlen = 1;
   }
-  // One that cannot be sent, to an address that no route leads to, keeps none behind it.
+  // Skips a reply that cannot be sent, such as one to an unroutable address.
   for (std::size_t done = 0; done < replies.size();) {
     const int count = ::sendmmsg(socket_.number(), burst.sent.data() + done,
                                  static_cast<unsigned>(replies.size() - done), MSG_DONTWAIT);

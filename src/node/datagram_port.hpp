@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The port of a node at which gets come as datagrams of UDP (wire/datagram.hpp): one socket, and a
-// thread that reads maps for whoever has a session (engine/datagram_sessions.hpp).
+// The UDP port of a node for gets as datagrams (wire/datagram.hpp): one socket, and a thread that
+// reads maps for clients with a session (engine/datagram_sessions.hpp).
 //
-// The thread takes what has come, up to as many as are walked together, walks, and sends. Without
-// anything it looks for a while as workers do, then sleeps at its socket.
+// The thread receives a batch, as many as are walked together, walks, and sends. Without work it
+// spins for a while like workers, then sleeps at its socket.
 //
 // Thread: open() and the end one at a time; all else from any.
 #pragma once
@@ -25,21 +25,22 @@ class DatagramPort {
  public:
   struct Terms {
     offload::DatagramSource at;  ///< UDP port 0: any that is free
-    std::uint32_t shard = 0;     ///< of counters
-    std::uint64_t spin_ns = 0;   ///< for which it looks before it sleeps
+    std::uint32_t shard = 0;     ///< this thread's number among counters
+    std::uint64_t spin_ns = 0;   ///< how long it spins before it sleeps
   };
-  /// Takes the port, and makes what sessions are opened by; serves until it ends. Before anybody
-  /// else uses the services.
-  /// Errors: already_exists (somebody is at this port), system, unsupported (no libcrypto).
+  /// Binds the port, and creates the state by which sessions are opened; serves until its
+  /// destruction.
+  /// Requires: no other thread uses the services yet.
+  /// Errors: already_exists (the port is in use), system, unsupported (no libcrypto).
   static Result<std::unique_ptr<DatagramPort>> open(const Terms& terms,
                                                     offload::Services& services);
   ~DatagramPort();
   DatagramPort(const DatagramPort&) = delete;
   DatagramPort& operator=(const DatagramPort&) = delete;
 
-  /// From now on. Thread: any.
+  /// Applies from now on. Thread: any.
   void set_spin_ns(std::uint64_t spin_ns) { spin_ns_.store(spin_ns, std::memory_order_relaxed); }
-  /// With the port that was free for it to take.
+  /// The address, with the port that it got.
   [[nodiscard]] const offload::DatagramSource& address() const { return sessions_.port(); }
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How other threads wake one that waits for descriptors.
+// Wakes a thread that waits for descriptors.
 #pragma once
 
 #include <sys/eventfd.h>
@@ -11,20 +11,20 @@
 
 namespace espalier::node {
 
-/// A descriptor that can be read from when somebody has rung. Thread: any may ring().
+/// A descriptor that is readable once signalled. Thread: any may signal().
 class EventFd {
  public:
-  /// Returns false where the system refuses: errno says why.
+  /// Returns false if the system refuses; errno has the reason.
   [[nodiscard]] bool open() {
     descriptor_ = memory::Descriptor(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     return static_cast<bool>(descriptor_);
   }
   void signal() const {
     const std::uint64_t one = 1;
-    // It is refused only where it has rung as often as can be counted.
+    // Fails only if the count is at its maximum.
     [[maybe_unused]] const auto written = ::write(descriptor_.number(), &one, sizeof one);
   }
-  /// Forgets that it rang.
+  /// Resets it to not signalled.
   void clear() const {
     std::uint64_t count = 0;
     [[maybe_unused]] const auto got = ::read(descriptor_.number(), &count, sizeof count);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checkpoint that the tail of a chain gives, in pieces, to one that joins behind it. A finished
-// one has records alone that all members had when it was made, so it is good whatever becomes of
-// the chain meanwhile; its file is read though newer ones have replaced it.
+// The checkpoint that the tail of a chain sends, in pieces, to a joining node. A finished one has
+// only records that all members had when it was made, so it stays valid whatever happens to the
+// chain; its file is readable even after newer ones have replaced it.
 //
 // Thread: one at a time.
 #pragma once
@@ -17,19 +17,19 @@ namespace espalier::node {
 
 class GivenCheckpoint {
  public:
-  /// Of the store of this number, whose checkpoints lie in the folder, which outlives it.
+  /// Reads checkpoints of the store of this number in the folder, which outlives it.
   GivenCheckpoint(log::LogFolder& folder, std::uint64_t store) : folder_(folder), store_(store) {}
 
-  /// Goes on with the newest one, if there is any. Errors: those of the disk, corrupt.
+  /// Switches to the newest one, if there is any. Errors: those of the disk, corrupt.
   Result<void> open_newest();
-  /// Its number; 0: there was none.
+  /// Its number; 0: none.
   [[nodiscard]] std::uint64_t number() const { return number_; }
-  /// Of its file, as far as it counts.
+  /// Bytes of the file's valid part.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-  /// The record with which the log goes on behind it.
+  /// The first record of the log after it.
   [[nodiscard]] std::uint64_t sequence() const { return sequence_; }
-  /// Bytes of the file from a multiple of log::kUnitBytes on, as many as are there, up to the most.
-  /// Behind the last of them there is none any more: the disk may have its room again.
+  /// Reads the file from an offset, a multiple of log::kUnitBytes: as many bytes as there are, at
+  /// most `most`. After the last of them the file is closed, so the disk can reuse its space.
   /// Errors: those of the disk.
   Result<void> read(std::uint64_t offset, std::size_t most, std::string& into);
 

@@ -24,7 +24,7 @@
 namespace espalier::node {
 namespace {
 
-constexpr int kBacklog = 128;  // so that clients that come while all places are taken only wait
+constexpr int kBacklog = 128;  // so that clients that connect while all places are taken only wait
 constexpr int kRestMs = 100;
 constexpr std::size_t kDrainBytesMax = std::size_t{1} << 16;
 constexpr std::string_view kHeadEnd = "\r\n\r\n";
@@ -34,8 +34,9 @@ constexpr std::string_view kHeadTooLong =
 
 bool would_wait() { return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR; }
 
-/// Whether a request names this machine as its host. A page of the Web can have a browser ask an
-/// address of its own that leads here (DNS rebinding), but not by these names. HTTP/1.0 names none.
+/// Whether a request names this machine as its host. A web page can make a browser contact a
+/// hostname of its own that resolves to here (DNS rebinding), but not by these names. HTTP/1.0
+/// names none.
 bool is_loopback_host(std::string_view host) {
   if (host.empty()) return true;
   const std::size_t colon = host.rfind(':');
@@ -51,7 +52,7 @@ bool is_loopback_host(std::string_view host) {
          ntohl(address.s_addr) >> 24 == kLoopbackNet;
 }
 
-/// What the library takes for a connection: the head of a request, and room for the answer.
+/// Stands for a connection: the head of a request, and room for the answer.
 class InMemory final : public httplib::Stream {
  public:
   explicit InMemory(std::string_view head) : head_(head) {}
@@ -79,7 +80,7 @@ class InMemory final : public httplib::Stream {
   std::string answer_;
 };
 
-/// Making the library's server ignores SIGPIPE in the whole process, which is not ours to decide.
+/// Restores SIGPIPE: the constructor of the library's server ignores it for the whole process.
 class KeepSigpipe {
  public:
   KeepSigpipe() { ::sigaction(SIGPIPE, nullptr, &before_); }
@@ -93,7 +94,7 @@ class KeepSigpipe {
 
 }  // namespace
 
-/// The library's server, of which only reading a head and writing an answer is used.
+/// The library's server, used only to parse a head and write an answer.
 class HttpListener::Pages final : private httplib::Server {
  public:
   static std::unique_ptr<Pages> make(std::function<std::string()> metrics) {
@@ -107,17 +108,17 @@ class HttpListener::Pages final : private httplib::Server {
     });
   }
 
-  /// The answer to a request; empty: there is none.
+  /// The answer to a request; empty: none.
   std::string answer_to(std::string_view head) {
     InMemory stream(head);
     bool closed = false;
     try {
-      // A page in parts could be many times the page.
+      // Ignores ranges: a page in parts could be many times the page.
       process_request(stream, true, closed, [](httplib::Request& request) {
         request.ranges.clear();
         request.headers.erase("Range");
       });
-    } catch (...) {  // the library throws what the head of a request makes it
+    } catch (...) {  // the library throws on some heads
       return {};
     }
     return stream.take_answer();
@@ -157,13 +158,13 @@ Result<void> HttpListener::start(std::uint16_t port) {
   if (!second) {
     const bool no_such_address = second.error() == Error{Code::system, 0, EAFNOSUPPORT} ||
                                  second.error() == Error{Code::system, 0, EADDRNOTAVAIL};
-    // Any port that was free for the one need not be for the other.
+    // A port that was free for one address family may be in use for the other.
     const bool given = port == 0 && second.error().code == Code::already_exists;
     if (!no_such_address && !given) return second;
   }
   try {
     thread_ = std::thread([this] { run(); });
-  } catch (const std::system_error& error) {  // no thread to be had
+  } catch (const std::system_error& error) {  // no thread available
     return base::refused_by_system(error.code().value());
   }
   return {};
@@ -174,7 +175,7 @@ Result<void> HttpListener::bind_to(int family, std::uint16_t port) {
   if (!listening) return base::refused_by_system();
   const int number = listening.number();
   const int one = 1;
-  // Connections of a node that has just ended do not keep the next one from its port.
+  // Connections of a node that has just ended must not block the port.
   ::setsockopt(number, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   const base::LoopbackAddress address(family, port);
   if (family == AF_INET6) ::setsockopt(number, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
@@ -222,7 +223,7 @@ void HttpListener::run() {
     resting_ = false;
     const std::size_t connections = connections_.size();
     const std::uint64_t now = base::monotonic_ns();
-    for (std::size_t i = connections; i != 0; --i) {  // from the last, for some go
+    for (std::size_t i = connections; i != 0; --i) {  // backwards, since some are removed
       Connection& connection = connections_[i - 1];
       const bool news = watched[i].revents != 0;
       if (connection.until_ns > now && (!news || go_on(connection))) continue;
@@ -234,7 +235,7 @@ void HttpListener::run() {
   }
 }
 
-// Rounded up, so that nobody wakes for a time that is not over.
+// Rounded up, so that the thread does not wake before the timeout.
 int HttpListener::milliseconds_left() const {
   constexpr std::uint64_t kMostMs = 3'600'000;
   if (resting_) return kRestMs;
@@ -248,13 +249,13 @@ int HttpListener::milliseconds_left() const {
 void HttpListener::accept_from(int socket) {
   for (;;) {
     if (!has_room()) {
-      resting_ = true;  // poll() would say at once that a client is there
+      resting_ = true;  // poll() would report the same client again
       return;
     }
     memory::Descriptor client(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!client) {
-      // Without descriptors nobody can be taken in, and poll() would say at once that somebody is
-      // there.
+      // Without descriptors no client can be accepted, and poll() would report it again
+      // immediately.
       if (!would_wait() && errno != ECONNABORTED) resting_ = true;
       return;
     }
@@ -267,20 +268,20 @@ void HttpListener::accept_from(int socket) {
   }
 }
 
-/// Whether there is a place for one more, free or to be made.
+/// Whether there is a place for one more, free or by eviction.
 bool HttpListener::has_room() const {
   if (connections_.size() < kConnectionsMax) return true;
   const auto oldest = std::ranges::min_element(connections_, {}, &Connection::since_ns);
   return base::monotonic_ns() - oldest->since_ns >= kSafeNs;
 }
 
-/// Ends the connection that has lasted longest if there is no free place.
+/// Evicts the oldest connection if there is no free place.
 void HttpListener::make_room() {
   if (connections_.size() < kConnectionsMax) return;
   connections_.erase(std::ranges::min_element(connections_, {}, &Connection::since_ns));
 }
 
-/// Does what there is to do without waiting. Returns false when the connection is over.
+/// Proceeds without blocking. Returns false when the connection is over.
 bool HttpListener::go_on(Connection& connection) {
   if (connection.phase == Phase::reading && !read_head(connection)) return false;
   if (connection.phase == Phase::writing && !write_answer(connection)) return false;
@@ -323,7 +324,7 @@ bool HttpListener::write_answer(Connection& connection) {
   return ::shutdown(connection.socket.number(), SHUT_WR) == 0;
 }
 
-// So much at a time and no more, for others wait meanwhile.
+// A bounded amount, since others wait meanwhile.
 bool HttpListener::drain(Connection& connection) {
   char bytes[16384];
   const ssize_t got = ::recv(connection.socket.number(), bytes, sizeof bytes, 0);

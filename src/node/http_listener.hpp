@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two pages over HTTP on the loopback interface: /metrics for whoever monitors the node, /healthz
-// for whoever asks whether it lives. Nothing can be changed through it.
+// Two pages over HTTP on the loopback interface: /metrics for monitoring, /healthz for liveness
+// checks. Nothing can be changed through it.
 //
-// One thread holds all connections, none of which it waits for: bytes are taken as they come, and
-// what an HTTP library gets to see is a whole head of a request, in memory. So a slow client, or
-// one that says nothing, holds a descriptor until its time is up, and delays no other. When all
-// places are taken and one more client comes, the connection that has lasted longest ends for it,
-// unless it is younger than kSafeNs: a client that asks at once and reads has its answer by then.
-// So clients that stall delay another by about kSafeNs at most, however long their time is; a flood
-// of connections, faster than kConnectionsMax in kSafeNs, can still delay others. The library's
-// own sockets are not used: it waits with select(), which knows no descriptor above 1023, and a
-// thread of its own for each client, for as long as the client likes.
+// One thread serves all connections and blocks on none: it reads bytes as they arrive, and passes
+// an HTTP library only a complete request head, in memory. So a slow or silent client holds a
+// descriptor until its timeout, and delays no other. When all places are taken and one more client
+// connects, the oldest connection is evicted, unless it is younger than kSafeNs: a client that
+// sends its request immediately and reads has its answer by then. So stalled clients delay another
+// by about kSafeNs at most, whatever the timeout; a flood of connections, faster than
+// kConnectionsMax in kSafeNs, can still delay others. The library's own sockets are not used: it
+// waits with select(), which supports no descriptor above 1023, and needs a thread for each client,
+// for as long as the client likes.
 //
-// What never happens
-// - No connection lives longer than its time, is sent a second answer, or makes the listener keep
-//   more than one head and one answer for it.
+// Invariants
+// - No connection outlives its timeout, is sent a second answer, or makes the listener store more
+//   than one head and one answer for it.
 // - There are never more connections than kConnectionsMax; others wait in the kernel until one ends
 //   or is kSafeNs old.
-// - No body of a request is looked at.
+// - No body of a request is read.
 //
 // Thread: its own; start and stop one at a time.
 #pragma once
@@ -44,19 +44,19 @@ class HttpListener {
   static constexpr std::uint64_t kConnectionNs = 5'000'000'000;
   static constexpr std::uint64_t kSafeNs = 100'000'000;
 
-  /// `metrics` makes the text of /metrics; called on the listener's thread, at each request.
-  /// `connection_ns`: the time of a connection, from its first byte to its last.
+  /// `metrics` makes the text of /metrics; called on the listener's thread, for each request.
+  /// `connection_ns`: the timeout of a connection, from its first byte to its last.
   explicit HttpListener(std::function<std::string()> metrics,
                         std::uint64_t connection_ns = kConnectionNs);
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;
 
-  /// Listens at 127.0.0.1, and at ::1 where there is one. Port 0: any free one.
-  /// Errors: already_exists (detail: the port, at which somebody else listens), invalid_argument
-  /// (detail: the port, at which this user may not listen), system (detail: errno).
+  /// Listens at 127.0.0.1, and at ::1 if it exists. Port 0: any free one.
+  /// Errors: already_exists (detail: the port, which is in use), invalid_argument (detail: the
+  /// port, which this user may not use), system (detail: errno).
   Result<void> start(std::uint16_t port);
-  /// Ends all connections, whatever they are at.
+  /// Closes all connections, in any phase.
   void stop();
   /// The port at which it listens; 0 before start().
   [[nodiscard]] std::uint16_t port() const { return port_; }
@@ -65,7 +65,7 @@ class HttpListener {
   enum class Phase : std::uint8_t {
     reading,   // the head of a request
     writing,   // the answer
-    draining,  // what a client sends beyond its head: closing before would take its answer away
+    draining,  // reads bytes after the head: closing earlier would discard the answer
   };
   struct Connection {
     memory::Descriptor socket;
@@ -92,10 +92,10 @@ class HttpListener {
 
   std::unique_ptr<Pages> pages_;
   std::uint64_t connection_ns_;
-  std::vector<memory::Descriptor> sockets_;  // at which it listens
+  std::vector<memory::Descriptor> sockets_;  // listening
   EventFd wake_event_;
   std::uint16_t port_ = 0;
-  bool resting_ = false;  // takes nobody in for a moment
+  bool resting_ = false;  // accepts no client for a moment
   std::vector<Connection> connections_;
   std::atomic<bool> stopping_{false};
   std::thread thread_;

@@ -184,7 +184,7 @@ TEST_F(HttpListenerConcurrency, ManyStalledClientsDelayNoOther) {
   EXPECT_TRUE(lives());
 }
 
-// Clients that come at once, more than there are places, all have their answers.
+// Clients that connect simultaneously, more than there are places, all get their answers.
 TEST_F(HttpListenerConcurrency, ACrowdOfClientsIsAnswered) {
   start(std::uint64_t{1} << 60);
   std::vector<std::unique_ptr<HttpClient>> clients;

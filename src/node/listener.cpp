@@ -19,11 +19,11 @@
 namespace espalier::node {
 namespace {
 
-constexpr std::uint64_t kHelloNs = 5'000'000'000;     // so long a client may be silent
-constexpr std::uint32_t kNoUser = ~std::uint32_t{0};  // the system does not say which
+constexpr std::uint64_t kHelloNs = 5'000'000'000;     // how long a client may be silent
+constexpr std::uint32_t kNoUser = ~std::uint32_t{0};  // the system does not report it
 constexpr std::uint32_t kSlotsMax = 1u << 14;         // of one ring: 1 MiB
 
-/// As the audit log has it.
+/// As in the audit log.
 std::string address_of(const base::PeerUser& peer) {
   return "unix process " + std::to_string(peer.process) + " of user " + std::to_string(peer.user);
 }
@@ -100,7 +100,7 @@ void Listener::run() {
 }
 
 void Listener::accept_all() {
-  // Not without end: those who have come want to be greeted, too.
+  // Bounded, since accepted clients wait for their welcome.
   constexpr int kAtATime = 64;
   for (int i = 0; i < kAtATime; ++i) {
     memory::Descriptor client(
@@ -128,8 +128,8 @@ bool Listener::runs_node(std::uint32_t user) const {
   return access_of_user(user, users_).may_at_once(offload::Right::admin);
 }
 
-// Whom it keeps from waiting here until it has said hello: no user has all places, and some are
-// kept for those who run the node.
+// Why a client may not wait here for its hello: no user may take all places, and some are reserved
+// for users that run the node.
 std::optional<Error> Listener::denied_to_wait(std::uint32_t user) const {
   const bool runs = runs_node(user);
   const std::uint32_t all = runs ? kPendingMax : kPendingMax - kPendingKept;
@@ -140,7 +140,7 @@ std::optional<Error> Listener::denied_to_wait(std::uint32_t user) const {
   return base::full_error(base::Places::user_hellos, own);
 }
 
-// Who cannot be let in for want of descriptors is told so, with the one that is kept for that.
+// Refuses a client for want of descriptors, with the spare one.
 bool Listener::reject() {
   spare_.close();
   memory::Descriptor client(
@@ -174,7 +174,7 @@ void Listener::audit_refusal(int socket, std::string_view act, const std::string
   });
 }
 
-// Whoever waits at the door keeps the socket readable: without a pause nothing else would be done.
+// Unaccepted clients keep the socket readable: without a pause nothing else would be done.
 void Listener::rest() {
   ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket_->number(), nullptr);
   resting_ = true;
@@ -186,7 +186,7 @@ Result<std::unique_ptr<offload::Connection>> Listener::admit(const wire::Hello& 
   if (hello.protocol != wire::kProtocolVersion) {
     return fail(Code::unsupported, wire::kProtocolVersion);
   }
-  // A client gets what it asks for, within the limits of what a ring can be.
+  // A client gets the rings that it requests, within limits.
   const auto ring = [](std::uint32_t lines) {
     return std::bit_ceil(std::clamp(lines, wire::kRingSlotsMin, kSlotsMax));
   };
@@ -213,11 +213,11 @@ void Listener::greet(int socket) {
       peer ? take(at->second, *peer, receive_client_packet(socket)) : std::unexpected(peer.error());
   if (!taken) refuse_client(socket, taken.error());
   if (taken && !*taken) return;
-  end(at);  // first: who is served and asks is not counted as pending any more
+  end(at);  // first: a client that is served no longer counts as pending
   if (taken) serve_(*std::move(*taken));
 }
 
-// Returns nothing where it may go on.
+// Returns nothing if the client may continue.
 Result<std::optional<PendingClient>> Listener::take(Pending& pending, const base::PeerUser& peer,
                                                     const ClientPacket& packet) {
   const int socket = pending.socket.number();
@@ -229,7 +229,7 @@ Result<std::optional<PendingClient>> Listener::take(Pending& pending, const base
   if (const auto* const answer = std::get_if<wire::LinkProof>(&packet)) {
     const auto taken = authenticator_.take(socket, *answer, pending.proof);
     if (pending.proof.refused_ns != 0) {
-      // Nothing more is taken from it until it hears of that.
+      // Reads nothing more from it until its refusal is sent.
       ::epoll_ctl(epoll_.number(), EPOLL_CTL_DEL, socket, nullptr);
       audit_refusal(socket, "authenticate", std::string(offload::name_of(*answer)),
                     pending.proof.refusal);
@@ -242,7 +242,7 @@ Result<std::optional<PendingClient>> Listener::take(Pending& pending, const base
   return take_hello(pending, peer, *hello);
 }
 
-// Who has proven a secret comes as that, whatever its user may do.
+// A client that has proven a secret has its rights, whatever its user's.
 Result<PendingClient> Listener::take_hello(Pending& pending, const base::PeerUser& peer,
                                            const wire::Hello& hello) {
   const LocalAuthenticator::Proof& proof = pending.proof;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The UNIX socket of a node: takes clients in, and hands each to a worker once it has said hello.
+// The UNIX socket of a node: accepts connections, and hands each client to a worker after its
+// hello.
 //
-// A client that says nothing, or nonsense, holds one descriptor for a few seconds and nothing else.
+// A silent client, or one that sends nonsense, holds one descriptor for a few seconds and nothing
+// else.
 //
 // Thread: its own.
 #pragma once
@@ -29,36 +31,35 @@ namespace espalier::node {
 
 class Listener {
  public:
-  /// Clients that may be here and have not said hello.
+  /// Clients that have not sent a hello.
   static constexpr std::uint32_t kPendingMax = 1024;
-  /// Of these, those of one user; of one that runs the node, the node's own or root, twice as many.
+  /// Of these, those of one user; of a user that runs the node (its own, or root), twice as many.
   static constexpr std::uint32_t kUserPendingMax = 256;
-  /// Of these, what is kept for users that run the node.
+  /// Of these, places reserved for users that run the node.
   static constexpr std::uint32_t kPendingKept = 64;
 
-  /// `serve` gets each client that is to be served. Of the services, which outlive this, it needs
-  /// the budget of messages, the audit log, in which is who is refused, the accounts of principals,
-  /// and their places.
-  /// `secrets`: what clients may prove to know instead of coming as their user; null: nothing.
+  /// `serve` receives each accepted client. The services, which outlive this, supply the budget of
+  /// messages, the audit log, which records refusals, and the accounts of principals with their
+  /// places. `secrets`: by which clients may authenticate instead of as their user; null: none.
   Listener(const Config& config, offload::Services& services, const offload::Secrets* secrets,
            std::uint64_t node_id, std::function<void(PendingClient)> serve);
   ~Listener();
 
-  /// Binds the socket, with the permissions of the configuration from its first connection on. A
-  /// socket that a dead node left is removed; a living node's is not, and neither is anything else.
+  /// Binds the socket, with the configured permissions from its first connection on. Removes a
+  /// socket that a dead node left, but not one of a living node, nor any other file.
   /// Errors: already_exists (a node listens there), system (detail: errno).
   Result<void> start();
   void stop();
-  /// Gives the socket other permissions. Errors: not_found (its file does not lie there any more),
-  /// system (detail: errno).
+  /// Changes the socket's permissions. Errors: not_found (its file is no longer there), system
+  /// (detail: errno).
   Result<void> set_mode(std::uint32_t mode) { return socket_->set_mode(mode); }
-  /// Clients that have not said hello.
+  /// Clients that have not sent a hello.
   [[nodiscard]] std::uint32_t pending() const {
     return pending_count_.load(std::memory_order_relaxed);
   }
-  /// Clients that were refused, and why is between them and the node.
+  /// Clients that were refused.
   [[nodiscard]] std::uint64_t refused() const { return refused_.load(std::memory_order_relaxed); }
-  /// Of clients that proved who they are, and of those that did not.
+  /// Counts of authentication by secret.
   [[nodiscard]] const offload::AuthenticationCounts& authentication_counts() const {
     return authenticator_.counts();
   }
@@ -98,9 +99,9 @@ class Listener {
   std::optional<fabric::shm::ListeningSocket> socket_;
   memory::Descriptor epoll_;
   EventFd wake_event_;
-  memory::Descriptor spare_;  // that those can be told for whom there is no other
+  memory::Descriptor spare_;  // reserve, to refuse clients when no descriptor is left
   bool resting_ = false;
-  bool waits_to_refuse_ = false;  // a client whose proof was wrong
+  bool waits_to_refuse_ = false;  // a client with a wrong proof
   std::unordered_map<int, Pending> pending_;
   std::unordered_map<std::uint32_t, std::uint32_t> pending_of_user_;
   std::atomic<std::uint32_t> pending_count_{0};

@@ -18,7 +18,7 @@ Result<std::uint64_t> draw() {
   return drawn;
 }
 
-// Of users that the node cannot tell apart the number says nothing.
+// The number of a user that the node cannot distinguish is meaningless.
 std::uint32_t told_user(std::uint32_t user, const base::KnownUsers& known) {
   return user == known.unmapped ? wire::kUserNotMapped : user;
 }

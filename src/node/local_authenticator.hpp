@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Authenticates clients that come by the UNIX socket and have a secret (wire/link_proof.hpp). Who
-// has none comes as its user.
+// Authenticates clients of the UNIX socket that have a secret (wire/link_proof.hpp). A client
+// without one is identified by its user.
 //
-// The system tells each side as which user the other runs, and the challenge says what the node was
-// told: so a process of another user that stands in for the node, and passes all of it on, is found
-// out by the client before it proves anything.
+// The system reports to each side the user of the other, and the challenge carries the node's view:
+// so the client detects a process of another user that relays for the node, before it proves
+// anything.
 //
-// Thread: that of the listener; the counts from any.
+// Thread: the listener's; the counts from any.
 #pragma once
 
 #include <cstdint>
@@ -23,31 +23,30 @@ namespace espalier::node {
 
 class LocalAuthenticator {
  public:
-  /// How far the proof of one client is.
+  /// The progress of one client's proof.
   struct Proof {
     std::optional<wire::LinkChallenge> challenge{};
-    std::optional<offload::Secrets::Owner> owner{};  ///< it has proven to be this one
-    Error refusal{};               ///< of an answer that was wrong, to be told at refused_ns
-    std::uint64_t refused_ns = 0;  ///< 0: none was
-    std::string source{};          ///< for whom it counts
+    std::optional<offload::Secrets::Owner> owner{};  ///< the proven one
+    Error refusal{};                                 ///< of a wrong proof, to be sent at refused_ns
+    std::uint64_t refused_ns = 0;                    ///< 0: none
+    std::string source{};                            ///< by which its attempts are counted
   };
 
-  /// `secrets`: null: nobody can prove anything here. Outlives this.
+  /// `secrets`: null: no authentication. Outlives this.
   LocalAuthenticator(const offload::Secrets* secrets, const base::KnownUsers& users,
                      std::uint64_t node_id)
       : secrets_(secrets), users_(users), node_id_(node_id) {}
 
-  /// Challenges a client that wants to prove a secret. Followed by ended(). Errors: unsupported
-  /// (the node has no secrets), invalid_argument (it was challenged before), too_many_participants
-  /// (as many of its user prove something as may), connection_lost, system.
+  /// Challenges a client that wants to authenticate. ended() must follow. Errors: unsupported (the
+  /// node has no secrets), invalid_argument (it was challenged before), too_many_participants (its
+  /// user is at the limit), connection_lost, system.
   Result<void> challenge(int socket, const base::PeerUser& peer, Proof& proof);
-  /// Takes its answer: proven if it has an owner now, else to be refused at refused_ns. Errors: why
-  /// there is neither: invalid_argument (there was no challenge, or an answer before),
-  /// connection_lost.
+  /// Checks its proof: it then has an owner, or is to be refused at refused_ns.
+  /// Errors: invalid_argument (there was no challenge, or a proof before), connection_lost.
   Result<void> take(int socket, const wire::LinkProof& answer, Proof& proof);
-  /// Tells a client that it was refused.
+  /// Sends the refusal to a client.
   static void refuse(int socket, const Proof& proof);
-  /// A client is gone, or has a connection.
+  /// A client has gone, or has a connection.
   void ended(const Proof& proof);
 
   [[nodiscard]] const offload::AuthenticationCounts& counts() const { return counts_; }

@@ -57,7 +57,7 @@ void append_escaped(std::string& out, std::string_view value) {
   }
 }
 
-// A backslash begins an escape, so it must not stand for itself.
+// A backslash begins an escape, so it is escaped itself.
 std::string shown_name(std::string_view name) {
   const bool plain = is_plain(name);
   std::string shown;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lines of one metric, as Prometheus reads them.
+// The lines of one metric in Prometheus format.
 //
 // Thread: one.
 #pragma once

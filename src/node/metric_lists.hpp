@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of metrics of what there are several of: workers, offloads, peers.
+// Metrics with several lines: of workers, offloads, peers.
 //
 // Thread: any.
 #pragma once
@@ -49,7 +49,7 @@ inline void durations(MetricLines& lines, const NodeNumbers& numbers) {
   }
 }
 
-// Of all holders of one kind and owner together, for a series must be told once.
+// Sums over all holders of one kind and owner, since a series must appear once.
 inline void held(MetricLines& lines, const NodeNumbers& numbers) {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::uint64_t> sums;
   for (const memory::Holder& holder : numbers.holders) {

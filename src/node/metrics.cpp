@@ -21,7 +21,7 @@ bool is_of(const wire::Sample& sample, std::string_view name, std::string_view l
   return sample.labels.empty() ? label_value.empty() : sample.labels.front().value == label_value;
 }
 
-// Of names of the program's own: a wrong one is a mistake here.
+// For names in this program: an unknown one is a bug.
 const NodeNumber& row_of(std::string_view name, std::string_view label_value) {
   const auto row = std::ranges::find_if(node_numbers(), [&](const NodeNumber& number) {
     return number.name == name && number.label_value == label_value && number.read != nullptr;

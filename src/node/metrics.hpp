@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node tells those who monitor it: its numbers, and the text that Prometheus reads
-// (exposition format 0.0.4).
+// The node's counters for monitoring, and their text for Prometheus (exposition format 0.0.4).
 //
-// All stand in one table (node_number.hpp). The text is made of NodeNumbers alone, so that it can
+// One table declares all of them (node_number.hpp). The text depends on NodeNumbers alone, so it
+// can be tested without a node.
 // be tested without a node.
 //
 // Thread: any.
@@ -40,7 +40,7 @@ struct WorkerNumbers {
   std::uint64_t wake_ups = 0;
 };
 
-/// What one principal has of what is shared.
+/// One principal's use of shared resources.
 struct PrincipalNumbers {
   std::string name;  ///< "secret alice", "user 1000", "address 192.0.2.1"
   std::uint64_t connections = 0;
@@ -48,13 +48,13 @@ struct PrincipalNumbers {
   std::uint64_t snapshots = 0;
 };
 
-/// What this node's steps have posted to a peer.
+/// Counters of this node's posts to a peer.
 struct PeerNumbers {
   std::string name;
   offload::PeerTotals totals;
 };
 
-/// Of a member of a chain, as it is now.
+/// The present state of a member of a chain.
 struct ChainNumbers {
   std::uint64_t epoch = 0;
   std::uint64_t members = 0;
@@ -66,49 +66,47 @@ struct ChainNumbers {
 struct NodeNumbers {
   std::string version;
   double start_time_seconds = 0;  ///< of the process, since 1970
-  std::uint64_t uptime_ns = 0;    ///< since then, when these were read
+  std::uint64_t uptime_ns = 0;    ///< since then, at the time of reading
   std::vector<OffloadNumbers> offloads;
   std::vector<WorkerNumbers> workers;
-  /// Those that have most of what one may have, the first of them first; not in the metrics, which
-  /// everybody of the machine may read.
+  /// Those nearest to their limits, in descending order; not in the metrics, which every user of
+  /// the machine may read.
   std::vector<PrincipalNumbers> principals;
-  std::vector<memory::Holder> holders;  ///< of most bytes first
-  std::string log_failure;  ///< why nothing more is acknowledged; empty: there is no such reason
-  std::vector<wire::Sample> samples;  ///< those of the node as a whole that it tells
-  std::vector<PeerNumbers> peers;     ///< for the node's page alone, as what follows
-  /// Of objects, those that take most memory; who has the other numbers from node_stats asks for
-  /// these by object_samples.
+  std::vector<memory::Holder> holders;  ///< in descending order of bytes
+  std::string log_failure;              ///< why nothing more is acknowledged; empty: no failure
+  std::vector<wire::Sample> samples;    ///< of the node as a whole
+  std::vector<PeerNumbers> peers;       ///< for the node's page alone, as what follows
+  /// Of the objects that take most memory; clients of node_stats request these by object_samples.
   wire::SampledObjects sampled;
 
-  /// A number of the node as a whole, by its name in the table and, where it has a label, that
-  /// label's value. Null where this node does not tell it. Cost: linear in the samples.
+  /// A number of the node as a whole, by its name in the table and, if it has a label, that label's
+  /// value. Null if this node does not report it. Cost: linear in the samples.
   [[nodiscard]] const wire::Sample* sample(std::string_view name,
                                            std::string_view label_value = {}) const;
   /// Its value.
   [[nodiscard]] std::optional<std::uint64_t> find(std::string_view name,
                                                   std::string_view label_value = {}) const;
-  /// The same, and 0 for one that is not told. Requires: the table has it.
+  /// The same, and 0 if it is not reported. Requires: the table has it.
   [[nodiscard]] std::uint64_t value(std::string_view name, std::string_view label_value = {}) const;
   /// Requires: the table has it.
   void set(std::string_view name, std::uint64_t value, std::string_view label_value = {});
 };
 
-/// Reads them while the node works: each is right, they are not of one instant. The node must not
-/// stop meanwhile. Cost: some 100 us, most of it for looking at every place for epochs; and a
-/// heavy barrier.
+/// Reads them while the node works: each is exact; together they are no snapshot. Requires: the
+/// node does not stop meanwhile. Cost: some 100 us, most of it to scan all epoch slots; and a heavy
+/// barrier.
 [[nodiscard]] NodeNumbers numbers_of(const Node& node);
-/// The same with the samples of objects, for the node's page: numbers_of() is also what node_stats
-/// answers, which has none. Cost: besides, that of catalog::samples_of().
+/// The same with the samples of objects, for the node's page; numbers_of() also serves node_stats,
+/// which has none. Cost: additionally, that of catalog::samples_of().
 [[nodiscard]] NodeNumbers numbers_and_samples_of(const Node& node);
 
-/// All metrics of a node, and behind them those made of samples (sample_metrics.hpp). A time is
-/// told for offloads of which one was taken.
+/// All metrics of a node, followed by those made of samples (sample_metrics.hpp). Durations appear
+/// for offloads that have at least one.
 [[nodiscard]] std::string metrics_text(const NodeNumbers& numbers);
 
-/// An object's name as a label has it: no two names look alike. Names are any bytes, labels are
-/// UTF-8.
+/// An object's name as a label: injective. Names are any bytes, labels are UTF-8.
 [[nodiscard]] std::string shown_name(std::string_view name);
-/// Appends the value of a label as it stands between quotes.
+/// Appends the value of a label, escaped for quotes.
 void append_escaped(std::string& out, std::string_view value);
 
 }  // namespace espalier::node

@@ -108,7 +108,7 @@ TEST(Metrics, PacketsInNamesOfOthers) {
   EXPECT_EQ(packets.at({{"reason", "out_of_window"}}), 56);
 }
 
-// Everybody of the machine may read them.
+// Every user of the machine may read them.
 TEST(Metrics, TellWhatPrincipalsHaveAndNotWhoTheyAre) {
   const std::string text = metrics_text(some_numbers());
   EXPECT_EQ(text.find("alice"), std::string::npos);
@@ -179,7 +179,7 @@ TEST(Metrics, DurationsAreAHistogramInSeconds) {
   EXPECT_EQ(bucket("+Inf"), 10);
   EXPECT_EQ(durations.at({{"offload", "get"}}, "_count"), 10);
   EXPECT_EQ(durations.at({{"offload", "get"}}, "_sum"), 20.0000025);
-  // Nothing is told of an offload of which no request was timed.
+  // An offload without timed requests has no line.
   EXPECT_THROW(static_cast<void>(durations.at({{"offload", "noop"}}, "_count")), std::out_of_range);
 }
 
@@ -261,7 +261,7 @@ TEST(MetricsReader, RefusesWhatPrometheusMight) {
   EXPECT_NE(wrong(histogram + "h_bucket{le=\"+Inf\"} 2\nh_count 2\n"), "");
 }
 
-// Each is told as a sample, so it keeps to the rules of those; and JSON has no two under one name.
+// Each is reported as a sample, so it keeps to their rules; and JSON has no duplicate names.
 TEST(NodeNumbers, AreGoodSamplesWithNamesOfTheirOwn) {
   std::set<std::pair<std::string_view, std::string_view>> names;
   std::set<std::string_view> in_json;
@@ -286,7 +286,7 @@ TEST(MetricsDocument, HasEveryMetricAsTheTableHasIt) {
     rows += "| `" + metric_name(number) + "` | " + std::string(number.type) + " | " + labels +
             (labels.empty() ? "| " : " | ") + std::string(number.help) + " |\n";
   }
-  std::string found;  // all rows that tell of metrics, so that none is left of one that is gone
+  std::string found;  // all rows of metrics, so that a removed metric has none left
   for (std::size_t at = text.find("\n| `"); at != std::string::npos;
        at = text.find("\n| `", at + 1)) {
     found += text.substr(at + 1, text.find('\n', at + 1) - at);

@@ -27,6 +27,7 @@
 #include "node/node_page.hpp"
 #include "node/node_peers.hpp"
 #include "node/numbers_format.hpp"
+#include "store/clock_groups.hpp"
 
 namespace espalier::node {
 
@@ -35,7 +36,7 @@ Result<std::unique_ptr<Node>> Node::start(const Config& config, const NodeOption
       config.clients.in_flight_max == 0) {
     return fail(Code::invalid_argument, config.node.cores);
   }
-  base::raise_descriptor_limit();  // every client needs one
+  base::raise_descriptor_limit();  // each client needs one
   for (;;) {
     std::unique_ptr<Node> node(new Node(config, options));
     const auto begun = node->begin();
@@ -56,9 +57,9 @@ Result<void> Node::begin() {
 
 Node::Node(const Config& config, const NodeOptions& options) : config_(config), options_(options) {}
 
-// A worker, and who reads for datagrams, has two epoch slots for each map that it serves.
+// Each worker, and the datagram thread, has two epoch slots for each map that it serves.
 Result<void> Node::open_store() {
-  // Collecting looks at every slot, so there are no more than are likely to be wanted.
+  // Reclamation scans every slot, so there are no more than are likely to be needed.
   const std::uint32_t more = config_.node.cores - 1 + (config_.node.datagrams.empty() ? 0 : 1);
   const std::uint32_t participants = std::min<std::uint32_t>(16384, 256 + 128 * more);
   memory::RegionOptions region_options;
@@ -69,7 +70,7 @@ Result<void> Node::open_store() {
   auto region = memory::Region::reserve(region_options);
   if (!region) return std::unexpected(region.error());
   store_ = std::make_unique<tree::StoreCore>(std::move(*region), participants);
-  if (config_.node.shared_clock) store_->share_clock();
+  if (config_.node.shared_clock) store_->groups->share();
   store_->leases.set_terms(config_.node.leases);
   offload::HelperOptions helpers;
   helpers.threads = config_.node.helpers != 0 ? config_.node.helpers : config_.node.cores;
@@ -94,7 +95,7 @@ Result<void> Node::open_store() {
   return {};
 }
 
-// Before anybody is served, for what a client sees must not change under it.
+// Runs before any client is served, since clients must not see the store change.
 Result<void> Node::open_data() {
   if (config_.data.dir.empty()) return {};
   std::string mistake;
@@ -130,7 +131,7 @@ Result<void> Node::refuse_data(std::string mistake) {
   return fail(Code::corrupt);
 }
 
-// Before the data folder is read, for it may have nothing yet that counts.
+// Runs before the data folder is read, which may have nothing valid yet.
 Result<void> Node::join_chain() {
   const auto begun = begin_to_join({.config = config_,
                                     .segment_bytes = options_.segment_bytes,
@@ -140,7 +141,7 @@ Result<void> Node::join_chain() {
   return *begun ? Result<void>() : fail(Code::busy);
 }
 
-// What comes from the member before is applied meanwhile; what clients do is recorded from then on.
+// Meanwhile the previous member's records are applied; afterwards clients' changes are recorded.
 Result<void> Node::follow_chain() {
   if (config_.chain.name.empty()) return {};
   if (!data_)
@@ -179,7 +180,7 @@ Result<void> Node::follow_chain() {
     if (why_not->empty() || begins_anew_) return fail(Code::busy);
     return refuse_data(std::move(*why_not));
   }
-  checkpoints_.reset();  // nobody looks at the store while it gets a sink
+  checkpoints_.reset();  // no thread reads the store while it gets a sink
   data_->writer().set_promise(
       {Durability::sync, nullptr, std::max<std::uint64_t>(1, services_->draw())});
   if (auto recorded = data_->record(*services_, options_.own_kinds); !recorded) {
@@ -202,7 +203,7 @@ Result<void> Node::await_recorded() {
   return {};
 }
 
-// Those that are there already, out of the data folder, stay as they are.
+// Maps from the data folder stay unchanged.
 Result<void> Node::make_maps() {
   for (const MapConfig& map : config_.maps) {
     if (data_ && store_->catalog.find_any(map.name) != nullptr) continue;
@@ -272,7 +273,7 @@ Result<void> Node::open_workers() {
     (*least)->enqueue(std::move(pending));
   };
   listener_ = std::make_unique<Listener>(config_, *services_, secrets_.get(), node_id(), serve);
-  // Before the first client comes, and after all that is told about is there.
+  // Before the first client connects, and after everything that is counted exists.
   services_->numbers.set([this](offload::NumbersSource::For whom) {
     NodeNumbers numbers = numbers_of(*this);
     if (whom != offload::NumbersSource::For::administrators) numbers.principals.clear();
@@ -281,7 +282,7 @@ Result<void> Node::open_workers() {
   return listener_->start();
 }
 
-// By turns: an endpoint belongs to one thread.
+// Round robin over the workers: an endpoint belongs to one thread.
 Result<void> Node::open_fabrics() {
   Worker::Fabric fabric;
   fabric.node_id = node_id();
@@ -299,7 +300,7 @@ Result<void> Node::open_fabrics() {
   return {};
 }
 
-// Behind the shards of the workers' counters, its own.
+// Its counter shard follows those of the workers.
 Result<void> Node::open_datagrams() {
   if (config_.node.datagrams.empty()) return {};
   const auto at = fabric::parse_host_port(config_.node.datagrams, wire::kDatagramPort);
@@ -346,7 +347,7 @@ std::vector<Node::NotChanged> Node::change(const Config& wanted) {
           {"clients.secrets", {Code::invalid_argument, 0, 0}, std::move(loaded.error())});
     }
   }
-  // Other threads read what does not change here, and nothing else.
+  // Other threads read only settings that do not change here.
   config_.node.socket_mode = next.node.socket_mode;
   config_.node.spin_us = next.node.spin_us;
   config_.node.sweep_ms = next.node.sweep_ms;
@@ -380,8 +381,8 @@ std::uint32_t Node::connections() const {
   return sum;
 }
 
-// Nobody looks any more, for numbers are those of workers; nobody comes any more, and no checkpoint
-// is made of objects that go; then workers end, then what they shared.
+// First ends the readers of counters, which belong to workers; then no client can connect, and no
+// checkpoint is made of objects about to be destroyed; then workers end, then what they shared.
 Node::~Node() {
   http_.reset();
   if (services_) services_->numbers.set(nullptr);

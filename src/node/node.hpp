@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memory node: maps and tables in its memory, workers beside them, a socket at which clients
-// arrive, and a port for those who monitor it.
+// A memory node: maps and tables in its memory, workers beside them, a socket that accepts clients,
+// and a port for monitoring.
 //
 // Thread: start and stop one at a time; the numbers from any.
 #pragma once
@@ -31,82 +31,82 @@ namespace espalier::node {
 
 class ChainNode;
 
-/// What no configuration says.
+/// Options outside the configuration.
 struct NodeOptions {
-  bool metrics_at_any_port = false;  ///< whatever metrics.port is; for tests
-  /// Kinds beside those that every node has (docs/offloads.md); they must outlive the node.
+  bool metrics_at_any_port = false;  ///< ignores metrics.port; for tests
+  /// Kinds beside those of every node (docs/offloads.md); must outlive the node.
   std::span<const offload::Kind> own_kinds{};
-  /// Where to say at which address of the fabric it could not listen, if it is for that that it
-  /// does not start.
+  /// Receives the fabric address at which the node could not listen, if that is why the start
+  /// failed.
   std::string* failed_address = nullptr;
-  /// Where to say what is wrong with clients.secrets, if it is for that that it does not start.
+  /// Receives the mistakes in clients.secrets, if they are why the start failed.
   std::vector<std::string>* secret_mistakes = nullptr;
-  /// Of a device: what serves in place of the offloads of a node. Outlives the node.
+  /// On a device: replaces a node's offloads. Outlives the node.
   const offload::OffloadTable* device_offloads = nullptr;
-  /// Makes what so many schedulers need besides, before they are made: of a device, how each
-  /// reaches the host.
+  /// Creates further state before the given number of schedulers: on a device, how each reaches the
+  /// host.
   std::function<Result<void>(offload::Services& services, std::uint32_t schedulers)> make_parts{};
-  /// Where to say which peer's file of a secret cannot be read and why, if it is for that that it
-  /// does not start.
+  /// Receives the peer whose secret file cannot be read, and the reason, if that is why the start
+  /// failed.
   std::string* peer_mistake = nullptr;
-  /// Where to say why the data folder cannot be used, if it is for that that it does not start.
+  /// Receives why the data folder cannot be used, if that is why the start failed.
   std::string* data_mistake = nullptr;
-  /// Is told, once and by any thread, why the log of its data folder takes nothing any more.
+  /// Called once, by any thread, with the reason why the log of the data folder has failed.
   std::function<void(const std::string&)> data_failed{};
-  /// Is told, by a thread of its own, why a checkpoint of its data was not finished.
+  /// Called by a thread of the node with the reason of a failed checkpoint.
   std::function<void(const std::string&)> checkpoint_failed{};
-  /// Is told now and then, while it starts, how much of its data it has read and applied.
+  /// Called periodically during the start with the progress of recovery.
   std::function<void(const RecoveryProgress&)> recovering{};
-  /// That apply what is read, in benchmarks and tests; 0: as many as there are cores for.
+  /// Recovery threads, for benchmarks and tests; 0: by the number of cores.
   std::uint32_t recovery_threads = 0;
-  /// Of a member of a chain: asked again and again, by the thread that starts it, while it waits
-  /// until it is the head; true: it is not to start.
+  /// On a chain member: polled by the starting thread while it waits to become the head; true: do
+  /// not start.
   std::function<bool()> stopped{};
-  /// Of such a one: is told, by the thread that starts it, what becomes of its folder.
+  /// On a chain member: called by the starting thread with progress on its folder.
   std::function<void(const std::string&)> chain_report{};
-  /// Likewise: is told, by any thread, why it does not take part any more.
+  /// On a chain member: called by any thread with the reason why it has left the chain.
   std::function<void(const std::string&)> chain_ended{};
-  /// Of the log of its data folder, in tests: how long a segment is.
+  /// Length of a log segment, for tests.
   std::uint64_t segment_bytes = log::WriterOptions{}.segment_bytes;
-  /// Of the cores of its workers, in benchmarks.
+  /// The cores of its workers, for benchmarks.
   WorkerCore core{};
-  /// Where records of the audit log go, by a thread of the node's; none: nothing is kept.
+  /// Receives records of the audit log, on a thread of the node; none: no records are kept.
   AuditSink audit{};
-  /// For how long a client over a fabric may be silent before it is asked whether it is there.
+  /// How long a client over a fabric may be silent before the node probes it.
   std::uint64_t silence_ns = offload::FabricClientsOptions{}.silence_ns;
-  /// A peer that says nothing for so long, though it is asked, is given up; so is what it does not
-  /// answer for ten times as long, though it is there.
+  /// A peer that is silent for so long despite probes is given up; so is a post that a live peer
+  /// leaves unanswered for ten times as long.
   std::uint64_t peer_silence_ns = 3'000'000'000;
 };
 
 class Node {
  public:
-  /// Makes the maps and begins to serve. Errors: those of Store::open and Store::create_map,
-  /// already_exists (detail 0: a node listens at this socket; else: metrics.port, at which somebody
-  /// else listens; also with NodeOptions::failed_address), invalid_argument (detail: metrics.port,
-  /// at which this user may not listen; also with NodeOptions::secret_mistakes), system (detail:
-  /// errno), not_permitted (with failed_address: of a network, while nobody need prove anything).
-  /// And those of NodeOptions::make_parts, and with NodeOptions::peer_mistake of
-  /// KnownSecret::read_file. With NodeOptions::data_mistake corrupt. A member of a chain waits here
-  /// until it is the head; busy: NodeOptions::stopped.
+  /// Creates the maps and begins to serve. Errors: those of Store::open and Store::create_map;
+  /// already_exists (detail 0: a node listens at this socket; else metrics.port, which is in use;
+  /// also with NodeOptions::failed_address); invalid_argument (detail: metrics.port, which this
+  /// user may not use; also with NodeOptions::secret_mistakes); system (detail: errno);
+  /// not_permitted (with failed_address: of a network, without authentication); those of
+  /// NodeOptions::make_parts; those of KnownSecret::read_file with NodeOptions::peer_mistake;
+  /// corrupt with NodeOptions::data_mistake. A member of a chain waits here until it is the head;
+  /// busy: NodeOptions::stopped.
   static Result<std::unique_ptr<Node>> start(const Config& config, const NodeOptions& options = {});
-  /// Stops: clients are told, and what is in flight is finished.
+  /// Stops: finishes what is in flight, and notifies the clients.
   ~Node();
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  /// Why a setting stayed as it was.
+  /// Why a setting was not changed.
   struct NotChanged {
     std::string_view key;
     Error error;
-    std::vector<std::string> words{};  ///< of clients.secrets, what is wrong with the file
+    std::vector<std::string> words{};  ///< for clients.secrets, the file's mistakes
   };
-  /// Goes on with what `wanted` has of settings that a running node can change
-  /// (node/config_settings.hpp), log.level among them, which is its owner's to obey. Clients notice
-  /// nothing. Returns the settings that stay as they were: node.socket_mode (not_found: the
-  /// socket's file does not lie there any more; system), metrics.port (as start()), and
-  /// clients.secrets, whose file is read again each time, if that cannot be: those before stay.
-  /// Thread: one at a time, and none that starts, stops or asks for the configuration.
+  /// Adopts those settings of `wanted` that a running node can change (node/config_settings.hpp),
+  /// including log.level, which its owner applies. Clients are not disturbed. Returns the settings
+  /// that could not change: node.socket_mode (not_found: the socket's file is no longer there;
+  /// system), metrics.port (as start()), and clients.secrets, whose file is read again each time,
+  /// if it is invalid: the previous secrets stay.
+  /// Thread: one at a time, and none that starts, stops or reads the configuration.
   [[nodiscard]] std::vector<NotChanged> change(const Config& wanted);
 
   [[nodiscard]] const Config& config() const { return config_; }
@@ -114,31 +114,31 @@ class Node {
   [[nodiscard]] std::uint64_t memory_bytes() const { return store_->region.taken_bytes(); }
   /// Clients connected now.
   [[nodiscard]] std::uint32_t connections() const;
-  /// Clients that were turned away.
+  /// Clients that were refused.
   [[nodiscard]] std::uint64_t connections_refused() const { return listener_->refused(); }
-  /// Of those who come by its socket.
+  /// Counts for clients of its socket.
   [[nodiscard]] const offload::AuthenticationCounts& authentication_counts() const {
     return listener_->authentication_counts();
   }
-  /// Clients at the socket that have not said hello.
+  /// Clients of the socket that have not sent a hello.
   [[nodiscard]] std::uint32_t connections_pending() const { return listener_->pending(); }
-  /// Where it listens for clients of the fabric, with what was free for it to take.
+  /// Its fabric addresses, with the ports that it got.
   [[nodiscard]] const std::vector<std::string>& fabric_addresses() const {
     return fabric_addresses_;
   }
-  /// Where gets come as datagrams; null: nowhere.
+  /// The port of gets as datagrams; null: none.
   [[nodiscard]] const DatagramPort* datagrams() const { return datagrams_.get(); }
-  /// Where metrics are served; 0: nowhere.
+  /// The port of the metrics; 0: none.
   [[nodiscard]] std::uint16_t metrics_port() const { return http_ ? http_->port() : 0; }
   [[nodiscard]] const std::vector<std::unique_ptr<Worker>>& workers() const { return workers_; }
   [[nodiscard]] catalog::Catalog& catalog() const { return store_->catalog; }
   [[nodiscard]] tree::StoreCore& store() const { return *store_; }
   [[nodiscard]] offload::Services& services() const { return *services_; }
-  /// Where what is acknowledged is kept; null: in memory alone.
+  /// The data folder; null: in memory alone.
   [[nodiscard]] const DataFolder* data() const { return data_.get(); }
-  /// Its place in a chain; null: it is in none.
+  /// Its membership of a chain; null: none.
   [[nodiscard]] ChainNode* chain() const { return chain_.get(); }
-  /// What makes checkpoints of that; null: as above.
+  /// Makes checkpoints of the data folder; null: none.
   [[nodiscard]] CheckpointThread* checkpoints() const { return checkpoints_.get(); }
 
  private:
@@ -167,11 +167,12 @@ class Node {
   chain::RecordBuffer chain_records_;  // outlives the log that it keeps records of
   std::unique_ptr<DataFolder> data_;   // outlives the objects whose records it takes
   std::unique_ptr<tree::StoreCore> store_;
-  std::unique_ptr<offload::Secrets> secrets_;  // null: nobody proves who he is
+  std::unique_ptr<offload::Secrets> secrets_;  // null: no authentication
   std::unique_ptr<offload::Services> services_;
-  std::unique_ptr<ChainNode> chain_;    // null: it is in no chain
-  bool begins_anew_ = false;            // it joins one, and lacks what nobody has any more
-  std::unique_ptr<AuditThread> audit_;  // null: nobody wants records
+  std::unique_ptr<ChainNode> chain_;    // null: in no chain
+  bool begins_anew_ = false;            // it must join anew: no member has the records that it
+                                        // lacks
+  std::unique_ptr<AuditThread> audit_;  // null: no audit records
   std::unique_ptr<CheckpointThread> checkpoints_;
   memory::SharedMemory page_;
   std::vector<std::string> fabric_addresses_;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of a node's numbers: a new one is one row.
+// The table of a node's counters and gauges: a new one is one row.
 #include <atomic>
 #include <string_view>
 #include <utility>
@@ -19,7 +19,7 @@ namespace {
 constexpr auto kRelaxed = std::memory_order_relaxed;
 using From = const Reading&;
 
-/// Where rows are added. Each is good until the next one comes.
+/// Builds the table. A returned row is valid until the next one is added.
 class NumberTable {
  public:
   template <class Read>
@@ -208,7 +208,8 @@ void rows_of_datagrams(NumberTable& table) {
                [](From r) { return r.of_datagrams(&DatagramCounts::dropped); })
       .with("result", "dropped");
   table.counter("datagrams_limited", "datagrams.limited",
-                "Of those that were dropped, how many were more than their session's rate.",
+                "Of those that were dropped, how many were more than the rates of their sessions "
+                "and principals.",
                 [](From r) { return r.of_datagrams(&DatagramCounts::limited); });
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the numbers about a node come from.
+// The sources of a node's counters.
 #include <unistd.h>
 
 #include <algorithm>
@@ -25,7 +25,7 @@
 namespace espalier::node {
 namespace {
 
-/// When the machine was started, in seconds since 1970; 0 if nobody tells.
+/// When the machine booted, in seconds since 1970; 0 if unknown.
 double boot_time_seconds() {
   std::ifstream file("/proc/stat");
   std::string word;
@@ -37,7 +37,7 @@ double boot_time_seconds() {
   return 0;
 }
 
-/// When this process was started, in seconds since the machine was; 0 if nobody tells.
+/// When this process started, in seconds since boot; 0 if unknown.
 double process_start_after_boot() {
   std::ifstream file("/proc/self/stat");
   std::string line;
@@ -73,7 +73,7 @@ void add_workers(NodeNumbers& numbers, const Node& node) {
   }
 }
 
-/// How near it is to what one principal may have, of what it is nearest to.
+/// How near the principal is to its limits: the largest fraction.
 double part_of(const PrincipalNumbers& of, const Reading& reading) {
   const auto part = [](std::uint64_t has, std::uint64_t most) {
     return static_cast<double>(has) / static_cast<double>(std::max<std::uint64_t>(most, 1));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page that a node shows its clients: who it is, and which of its workers sleep.
+// The page that a node shares with its clients: its identity, and which workers sleep.
 #pragma once
 
 #include "espalier/error.hpp"
@@ -7,10 +7,11 @@
 
 namespace espalier::node {
 
-/// Makes one, of a node with a number that nobody had before. `asymmetric`: as
-/// offload::Services::asymmetric. Errors: system.
+/// Creates one, for a node with a new unique number. `asymmetric`: as
+/// offload::Services::asymmetric.
+/// Errors: system.
 [[nodiscard]] Result<memory::SharedMemory> make_node_page(bool asymmetric);
-/// The number of its node.
+/// The node's number.
 [[nodiscard]] std::uint64_t node_id_of(const memory::SharedMemory& page);
 
 }  // namespace espalier::node

@@ -81,7 +81,7 @@ TEST_F(NodeFolder, ASocketThatIsLeftOverIsReplaced) {
   EXPECT_TRUE(node) << message(node.error());
 }
 
-// Whoever comes second must not take the place of whom it found dead a moment ago.
+// A later node must not take the place of one that has replaced the dead socket meanwhile.
 TEST_F(NodeFolder, OfSeveralThatStartAtOnceOneIsThere) {
   for (int round = 0; round < 20; ++round) {
     {

@@ -13,7 +13,7 @@ namespace espalier::node {
 namespace {
 
 constexpr double kUsPerSecond = 1e6;
-constexpr std::string_view kNodeWord = "node";  // whose samples they are
+constexpr std::string_view kNodeWord = "node";  // the owner of the samples
 static_assert(wire::kDurationBuckets ==
               std::tuple_size_v<decltype(offload::DurationCounts::buckets)>);
 
@@ -21,7 +21,7 @@ using Header = wire::NodeNumbersHeader;
 
 Header header_of(const NodeNumbers& numbers) {
   Header header{};
-  constexpr double kSecondsMax = 1e12;  // what lies beyond is no time of a process
+  constexpr double kSecondsMax = 1e12;  // beyond this it is no time of a process
   const double seconds = std::clamp(numbers.start_time_seconds, 0.0, kSecondsMax);
   header.started_us = static_cast<std::uint64_t>(seconds * kUsPerSecond);
   header.uptime_ns = numbers.uptime_ns;
@@ -107,7 +107,7 @@ std::string encode(const NodeNumbers& numbers) {
   return bytes;
 }
 
-// Counts are believed only as far as there are bytes: what is read may be anything.
+// Counts are trusted only as far as there are bytes: the input may be anything.
 Result<NodeNumbers> decode(std::string_view bytes) {
   offload::PayloadReader reader(bytes);
   const auto header = reader.take<Header>();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a node as bytes, for those who ask it through a ring: wire/node_numbers.hpp draws
-// them. What is written here is what metrics_text() tells.
+// The node's counters as bytes, for clients of a ring: wire/node_numbers.hpp draws them. They are
+// the contents of metrics_text().
 //
 // Thread: any.
 #pragma once
@@ -13,13 +13,13 @@
 
 namespace espalier::node {
 
-/// Cost: linear; 456 bytes for each offload of which something was asked, and each number as a
-/// sample (wire/samples.hpp).
+/// Cost: linear; 456 bytes for each offload with requests, and each number as a sample
+/// (wire/samples.hpp).
 [[nodiscard]] std::string encode(const NodeNumbers& numbers);
 
-/// Reads what encode() wrote, wherever it comes from: any bytes are read safely, and take no more
-/// memory than some times their own. Offloads that this build does not know are called "unknown".
-/// Errors: corrupt (they are too short or too long for what they say).
+/// Parses the output of encode(), from any source: any bytes are read safely, with memory
+/// proportional to theirs. Offloads unknown to this build are called "unknown".
+/// Errors: corrupt (the length does not match the contents).
 [[nodiscard]] Result<NodeNumbers> decode(std::string_view bytes);
 
 }  // namespace espalier::node

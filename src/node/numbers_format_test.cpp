@@ -30,7 +30,7 @@ TEST(NumbersFormat, CarriesAllThatTheMetricsTell) {
   const auto read = decode(encode(numbers));
   ASSERT_TRUE(read);
   EXPECT_EQ(read->uptime_ns, numbers.uptime_ns);
-  ASSERT_EQ(read->offloads.size(), 1U);  // nobody asked for the other one
+  ASSERT_EQ(read->offloads.size(), 1U);  // the other one had no requests
   EXPECT_EQ(read->offloads[0].id, wire::OffloadId::get);
   EXPECT_EQ(read->samples, numbers.samples);
   EXPECT_EQ(read->log_failure, numbers.log_failure);

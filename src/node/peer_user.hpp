@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user whose process comes by the UNIX socket may do, and by which of the socket's
-// permissions it comes.
+// The rights of a user whose process connects to the UNIX socket, and which of the socket's
+// permission bits apply to it.
 //
 // Thread: any.
 #pragma once
@@ -13,19 +13,18 @@
 
 namespace espalier::node {
 
-/// By which of the permissions of a socket's file somebody is let in: `any` is root, whom none
-/// keeps out.
+/// Which permission bits of a socket's file admit a user: `any` is root, who needs none.
 enum class SocketClass : std::uint8_t { any, owner, group, others };
-/// Of the process at the other end of `socket`, which came by the file at `path`: where that is not
-/// there any more, or the system does not say its groups, it is one of the others, or the user
-/// that is the file's owner.
+/// The class of the process at the other end of `socket`, which connected through the file at
+/// `path`. If the file is gone, or the system does not report the process's groups, it is one of
+/// the others, or the file's owner.
 [[nodiscard]] SocketClass socket_class_of(int socket, std::uint32_t user, const std::string& path);
-/// Whether a socket of these permissions lets it in.
+/// Whether a socket of these permissions admits it.
 [[nodiscard]] bool is_let_in(SocketClass of, std::uint32_t mode);
 
-/// Who may take the node's memory anyway, by a debugger, is an admin: its own user and root. Others
-/// whom the socket's mode lets in may write; so may those whose user is not mapped, even if the
-/// node's own is called the same.
+/// A user that could read the node's memory anyway, with a debugger, is an admin: the node's own
+/// and root. Others that the socket's mode admits may write; so may users that are not mapped, even
+/// if the node's own has the same number.
 [[nodiscard]] offload::Access access_of_user(std::uint32_t user, const base::KnownUsers& known);
 
 }  // namespace espalier::node

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the numbers of a node are read from, for the table of them (node_number_table.cpp).
+// The sources of the node's counters, for their table (node_number_table.cpp).
 //
-// Invariant: the oldest epoch is read before the epoch, which it is never above.
+// Invariant: the oldest epoch is read before the epoch, so it is never above it.
 // Thread: any, while the node runs.
 #pragma once
 
@@ -28,7 +28,7 @@ namespace espalier::node {
 struct Reading {
   explicit Reading(const Node& of);
 
-  /// Among whom all that is shared: those that have something of it now, and what one has most.
+  /// The principals that use shared resources now, and the largest use by one.
   struct Principals {
     std::uint64_t count = 0;
     std::uint64_t connections_most = 0;
@@ -45,18 +45,18 @@ struct Reading {
   offload::ConnectionLimits::Numbers places;
   offload::HelperNumbers helpers;
   memory::Reclaimer::Snapshots snapshots;
-  std::string log_failure;                           ///< empty: it has none, or there is no log
-  std::optional<ChainNumbers> chain;                 ///< none: it is in none
-  std::array<std::uint64_t, 256> objects_of_kind{};  ///< by its number; of `any` all
+  std::string log_failure;                           ///< empty: no failure, or no log
+  std::optional<ChainNumbers> chain;                 ///< none: in no chain
+  std::array<std::uint64_t, 256> objects_of_kind{};  ///< by kind; of `any`: all
   Principals principals;
   std::vector<PrincipalNumbers> all_principals;
 
-  /// Objects of this kind.
+  /// The number of objects of this kind.
   [[nodiscard]] std::uint64_t count_of(ObjectKind kind) const {
     return objects_of_kind[static_cast<std::uint8_t>(kind)];
   }
 
-  // Sums of one counter, wherever it is counted.
+  // Sums of one counter over all its sources.
   template <class T>
   [[nodiscard]] std::uint64_t of_schedulers(
       std::atomic<T> offload::SchedulerCounts::* count) const {
@@ -78,7 +78,7 @@ struct Reading {
     }
     return sum;
   }
-  /// Of peers over fabrics, and of who comes by the socket with a secret.
+  /// Of peers over fabrics, and of clients of the socket with a secret.
   template <class T>
   [[nodiscard]] std::uint64_t of_proofs(
       std::atomic<T> offload::AuthenticationCounts::* count) const {
@@ -91,7 +91,7 @@ struct Reading {
     }
     return sum;
   }
-  // Nothing where it takes none.
+  // Nothing if it has no datagram port.
   [[nodiscard]] Told datagram_sessions() const {
     const auto* const sessions = node.services().parts.find<offload::DatagramSessions>();
     return sessions == nullptr ? Told() : Told(sessions->size());
@@ -100,7 +100,7 @@ struct Reading {
     const auto* const sessions = node.services().parts.find<offload::DatagramSessions>();
     return sessions == nullptr ? Told() : Told(value(sessions->counts.*of));
   }
-  /// Nothing where it is no device.
+  /// Nothing if it is no device.
   template <class T>
   [[nodiscard]] Told of_device(std::atomic<T> offload::ElsewhereCounts::* count) const {
     const auto* const elsewhere = node.services().parts.find<offload::NodeMapsElsewhere>();
@@ -110,7 +110,7 @@ struct Reading {
     return sum;
   }
 
-  // What a node without a data folder does not tell.
+  // Nothing if it has no data folder.
   template <class Read>
   [[nodiscard]] Told of_data(Read read) const {
     return node.data() == nullptr ? Told() : Told(read(*node.data()));
@@ -124,13 +124,13 @@ struct Reading {
     return node.checkpoints() == nullptr ? Told()
                                          : Told(value(node.checkpoints()->counts().*count));
   }
-  /// Where none was finished yet there is nothing to tell of the last one.
+  /// Nothing if no checkpoint was finished yet.
   template <class T>
   [[nodiscard]] Told of_last_checkpoint(std::atomic<T> CheckpointCounts::* count) const {
     if (of_checkpoints(&CheckpointCounts::finished).value_or(0) == 0) return std::nullopt;
     return of_checkpoints(count);
   }
-  /// Nothing where it is no member of one.
+  /// Nothing if it is in no chain.
   [[nodiscard]] Told of_chain(std::uint64_t ChainNumbers::* number) const {
     return chain ? Told((*chain).*number) : std::nullopt;
   }

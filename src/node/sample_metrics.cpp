@@ -16,10 +16,10 @@ namespace {
 struct Family {
   wire::SampleType type = wire::SampleType::invalid;
   std::string help;
-  std::map<std::string, std::uint64_t> values;  // by labels, as they stand on the page
+  std::map<std::string, std::uint64_t> values;  // by labels, as printed
 };
 
-// Such a text ends with its line, and a backslash in it begins an escape.
+// Help text ends with its line, and a backslash begins an escape.
 std::string help_text(std::string_view help) {
   std::string text;
   for (const char c : printable(help)) {

@@ -25,8 +25,8 @@
 namespace espalier::node {
 namespace {
 
-constexpr std::uint32_t kTurnsPerLook = 1024;  // at the sockets, while there is work
-constexpr int kPacketsPerLook = 64;            // from one socket: whoever floods it comes again
+constexpr std::uint32_t kTurnsPerLook = 1024;  // between polls of the sockets, while there is work
+constexpr int kPacketsPerLook = 64;            // from one socket: a client that floods it must wait
 constexpr std::uint64_t kFinishNs = 1'000'000'000;  // for what is in flight when the node stops
 constexpr std::uint64_t kLaggedNsMax = 1'000'000;   // a turn that took longer was interrupted
 constexpr int kBackloggedSleepMs = 1;  // a client that drains its ring rings no doorbell
@@ -99,9 +99,9 @@ Result<std::string> Worker::listen(const std::string& address, const Fabric& fab
   options.node_id = fabric.node_id;
   options.silence_ns = fabric.silence_ns;
   options.secrets = fabric.secrets;
-  // The socket of those that are paths lets in this user alone, who may do all anyway.
+  // A path's socket admits this user alone, who may do everything anyway.
   options.proof_is_optional = reach == fabric::Reach::user;
-  // Over libfabric the target's own processor does READs, which is no better than to ask it.
+  // Over libfabric the target's own processor executes READs, which is no better than a request.
   options.one_sided =
       config_.node.one_sided && listening->endpoint->properties().transport != "ofi";
   options.sessions_max = config_.clients.connections_max;
@@ -166,8 +166,8 @@ void Worker::run() {
   finish();
 }
 
-// Where there are fewer cores than workers, pinning is no use: they run where they can. From the
-// last core on, for clients that pin themselves begin with the first.
+// With fewer cores than workers, pinning does not help: they run anywhere. From the last core on,
+// since clients that pin themselves begin with the first.
 void Worker::pin() {
   const auto cores = base::usable_cores();
   const std::size_t place = std::size_t{core_.taken} + number_;
@@ -208,7 +208,7 @@ void Worker::fall_asleep() {
       page_.at(offsetof(wire::NodePage, workers) + std::size_t{number_} * sizeof(wire::WorkerLine));
   base::store_shared(sleeping, std::uint32_t{1});
   base::rare_barrier(services_.asymmetric);
-  // What was written before the barrier is found here; who writes after it finds us asleep.
+  // Writes before the barrier are found here; a later writer finds the worker asleep.
   if (!scheduler_->has_news() && !fabric_has_news() && !has_pending_.load() && !stopping_.load()) {
     counts_.sleeps.fetch_add(1, std::memory_order_relaxed);
     look_at_sockets(begin_sleep(longest_sleep_ms()));
@@ -230,8 +230,7 @@ bool Worker::fabric_has_news() const {
   return std::ranges::any_of(fabrics_, [](const auto& fabric) { return fabric->has_news(); });
 }
 
-// Sleeps on the fabrics too, and returns for how long: where one cannot tell that there is news, it
-// is asked soon.
+// Sleeps on the fabrics, too, and returns for how long: one that cannot signal news is polled soon.
 int Worker::begin_sleep(int longest_ms) {
   for (const auto& fabric : fabrics_) {
     const int limit_ms = static_cast<int>(fabric->sleep_limit_ns() / 1'000'000);
@@ -257,9 +256,9 @@ void Worker::end_sleep() {
   for (const auto& fabric : fabrics_) fabric->endpoint().end_sleep();
 }
 
-// When many clients have gone, and for a while no more did, or they always do. The allocator gives
-// back by itself only what lies behind all that is in use, which is little then. On another thread,
-// for it takes milliseconds.
+// After many clients have left, and then none for a while, or when they keep leaving. By itself the
+// allocator returns only memory behind everything in use, which is little then. Runs on another
+// thread, since it takes milliseconds.
 void Worker::give_memory_back() {
   constexpr std::uint32_t kMany = 256;
   constexpr std::uint64_t kQuietNs = 100'000'000;
@@ -286,7 +285,7 @@ void Worker::look_at_sockets(int timeout_ms) {
   if (found > 0 && timeout_ms != 0) counts_.wake_ups.fetch_add(1, std::memory_order_relaxed);
 }
 
-// Bytes that wake need no answer; everything else ends the connection.
+// Wake-up bytes need no answer; everything else ends the connection.
 void Worker::read_socket(int socket) {
   char bytes[256];
   for (int packets = 0; packets < kPacketsPerLook; ++packets) {
@@ -315,14 +314,14 @@ bool Worker::adopt() {
     bool welcomed = false;
     try {
       welcomed = welcome(std::move(pending));
-    } catch (const std::bad_alloc&) {  // its socket is closed, and it may come again
+    } catch (const std::bad_alloc&) {  // its socket is closed, and it may reconnect
     }
     if (!welcomed) counts_.clients.fetch_sub(1, std::memory_order_relaxed);
   }
   return !pending_clients.empty();
 }
 
-// Sessions of users whom the socket would not let in any more, or whose secret is not what it was.
+// Ends sessions of users that the socket would no longer admit, or whose secret has changed.
 void Worker::end_unwelcome() {
   std::vector<int> unwelcome;
   for (const auto& [socket, client] : clients_) {
@@ -339,7 +338,7 @@ void Worker::end_unwelcome() {
 bool Worker::welcome(PendingClient pending) {
   offload::Connection& connection = *pending.connection;
   const int socket = pending.socket.number();
-  // The configuration may have changed since it was let in.
+  // The configuration may have changed since it was admitted.
   if (!pending.may_stay() || !is_let_in(pending.socket_class, times_.socket_mode)) {
     refuse(socket, {Code::not_permitted, 0, 0});
     return false;
@@ -391,7 +390,7 @@ void Worker::remove(int socket) {
   if (at == clients_.end()) return;
   offload::Connection& connection = *at->second.connection;
   if (connection.broken) send_byte(socket, wire::SocketByte::broken);
-  clients_.erase(at);  // closes the socket, which takes it out of the epoll set
+  clients_.erase(at);  // closes the socket, which removes it from the epoll set
   ++gone_;
   counts_.clients.fetch_sub(1, std::memory_order_relaxed);
   connection.parts.end();  // now, though its last requests end later
@@ -411,7 +410,7 @@ void Worker::end_broken() {
   }
 }
 
-// Clients are told when they have their answers; those who do not take them are not waited for.
+// Notifies clients once they have their answers; does not wait for those that do not read them.
 void Worker::finish() {
   adopt();
   scheduler_->take_no_more();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One core of a node: a scheduler, the sockets of its clients, and when it sleeps.
+// One core of a node: a scheduler, the sockets of its clients, and its sleep.
 //
-// A worker with something to do turns its scheduler, and looks at its sockets now and then.
-// Without, it spins for a while, says on the node's page that it sleeps, looks once more, and
-// waits on its sockets: a client that finds it asleep sends a byte. So nobody waits for a sleeper
-// that was not woken, and a byte that is missing costs the time until the next sweep.
+// A worker with work runs its scheduler, and polls its sockets periodically. Without work it spins
+// for a while, announces on the node's page that it sleeps, checks once more, and waits on its
+// sockets: a client that finds it asleep sends a byte. So no wake-up is lost, and if a byte is
+// missing, the delay ends with the next sweep.
 //
 // Thread: its own; enqueue(), set_times(), stop() and the counts from any.
 #pragma once
@@ -31,17 +31,17 @@
 
 namespace espalier::node {
 
-/// A client that has said hello, on its way to its worker.
+/// A client after its hello, on its way to its worker.
 struct PendingClient {
   memory::Descriptor socket;
   std::unique_ptr<offload::Connection> connection;
   std::uint32_t user = 0;
   SocketClass socket_class = SocketClass::others;
-  /// Whether what it was let in for holds as the node is configured now; any thread.
+  /// Whether its rights still hold under the present configuration; any thread.
   std::function<bool()> may_stay = [] { return true; };
 };
 
-/// What of the configuration a worker takes while it works.
+/// Settings that a worker adopts while it runs.
 struct WorkerTimes {
   explicit WorkerTimes(const Config& config)
       : spin_ns(std::uint64_t{config.node.spin_us} * 1000),
@@ -57,63 +57,62 @@ struct WorkerTimes {
   std::uint32_t socket_mode;
 };
 
-/// Numbers about one worker.
+/// Counters of one worker.
 struct WorkerCounts {
   std::atomic<std::uint64_t> sleeps{0};
   std::atomic<std::uint64_t> wake_ups{0};  ///< by a client's byte, or by another thread
   std::atomic<std::uint32_t> clients{0};
-  // While it is metered:
-  std::atomic<std::uint64_t> busy_turns{0};   ///< in which something was done
-  std::atomic<std::uint64_t> busy_cpu_ns{0};  ///< processor time that those took
+  // While metering is on:
+  std::atomic<std::uint64_t> busy_turns{0};   ///< turns with work
+  std::atomic<std::uint64_t> busy_cpu_ns{0};  ///< processor time of those
 };
 
-/// What a benchmark says of the core of a worker, and no configuration.
+/// Settings of a worker's core for benchmarks, outside the configuration.
 struct WorkerCore {
-  /// The last cores are those of workers of other nodes beside it: where workers are pinned, its
-  /// own have those before them, except the first core, which is left to clients.
+  /// The last cores belong to workers of other nodes: pinned workers use those before them, except
+  /// the first core, which is left to clients.
   std::uint32_t taken = 0;
-  /// How many times as slow as this machine's the core is to be. The worker spins after each of
-  /// its turns, for (slowness - 1) times what that took: so rates are those of a weaker core, and a
-  /// request's latency lacks the spinning of its last turn. Threads of helpers stay as they are.
+  /// Emulates a core that is slower by this factor. The worker spins after each of its turns, for
+  /// (slowness - 1) times the turn's duration: so rates are those of a weaker core, but a request's
+  /// latency lacks the spinning of its last turn. Helper threads are not slowed.
   double slowness = 1;
-  /// Rings that it looks at in each turn, in place of their doorbells.
+  /// Up to so many rings are polled in each turn, instead of their doorbells.
   std::size_t watch_all = offload::ClientTableOptions{}.watch_all;
 };
 
 class Worker {
  public:
-  /// `page`: the node's page; `number`: which line of it. Followed by start().
+  /// `page`: the node's page; `number`: its line there. start() must follow.
   Worker(offload::Services& services, const Config& config, memory::SharedMemory& page,
          std::uint32_t number);
   ~Worker();
 
-  /// Before start().
+  /// Requires: start() has not been called.
   void set_core(const WorkerCore& core) { core_ = core; }
-  /// What a worker that serves clients of a fabric needs to know.
+  /// Parameters of a worker that serves clients of a fabric.
   struct Fabric {
     std::uint64_t node_id = 0;
     std::uint64_t silence_ns = 0;               // as in offload::FabricClientsOptions
-    const offload::Secrets* secrets = nullptr;  // null: nobody can prove who it is
+    const offload::Secrets* secrets = nullptr;  // null: no authentication
   };
-  /// Serves clients at this address of the fabric, too. Before start(). Returns the address with
-  /// what was free for it to take. Errors: those of fabric::open_for_listening, system,
-  /// not_permitted (it is of a network, and nobody need prove who he is).
+  /// Also serves clients at this fabric address. Requires: start() has not been called. Returns the
+  /// address with the port that it got. Errors: those of fabric::open_for_listening, system,
+  /// not_permitted (a network address without authentication).
   Result<std::string> listen(const std::string& address, const Fabric& fabric);
   /// Errors: system.
   Result<void> start();
-  /// Finishes what is in flight, for a second, tells the clients, and ends the thread. What a
-  /// helper or a peer has keeps it until they are done with it, or the peer is given up.
+  /// Finishes what is in flight, for a second, notifies the clients, and ends the thread. Requests
+  /// at helpers or peers delay it until they return, or the peer is given up.
   void stop();
   /// Serves this client from now on.
   void enqueue(PendingClient pending);
-  /// The configuration was changed: goes by these times from now on, and ends those clients of its
-  /// socket that may not stay.
+  /// Applies a changed configuration, and ends those clients of its socket that may not stay.
   void set_times(const WorkerTimes& times);
-  /// Counts the processor time of its turns from now on, or no more; a benchmark asks for it, for
-  /// the clock costs two calls into the kernel a turn.
+  /// Turns metering of its processor time on or off; for benchmarks, since the clock costs two
+  /// system calls a turn.
   void set_metered(bool metered) { metered_.store(metered, std::memory_order_relaxed); }
   [[nodiscard]] const WorkerCounts& counts() const { return counts_; }
-  /// Of each address of the fabric that it serves.
+  /// One for each fabric address that it serves.
   [[nodiscard]] std::span<const std::unique_ptr<offload::FabricClients>> fabrics() const {
     return fabrics_;
   }
@@ -169,7 +168,7 @@ class Worker {
   std::vector<std::unique_ptr<offload::FabricClients>> fabrics_;
   std::vector<int> sleeping_on_;              // descriptors of fabrics
   std::vector<offload::Connection*> broken_;  // clients to remove
-  std::uint32_t gone_ = 0;  // clients, since memory was last given back to the system
+  std::uint32_t gone_ = 0;  // clients that left since memory was last returned to the system
   std::uint32_t gone_seen_ = 0;
   std::uint64_t quiet_of_going_since_ns_ = 0;
   std::uint64_t gave_back_ns_ = 0;

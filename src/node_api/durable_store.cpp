@@ -15,6 +15,7 @@
 #include "engine/services.hpp"
 #include "node/checkpoint_thread.hpp"
 #include "node/data_folder.hpp"
+#include "store/clock_groups.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier {
@@ -59,7 +60,7 @@ std::string mistake_in(const DataOptions& data) {
   return {};
 }
 
-/// A store and what keeps it; the last of those who use it destroys it.
+/// A store and its folder, destroyed with the last reference.
 struct KeptStore {
   KeptStore(memory::Region region, std::uint32_t participants)
       : core(std::make_unique<tree::StoreCore>(std::move(region), participants)) {}
@@ -110,7 +111,7 @@ TableResult<Store> open_kept(const DataOptions& data, const StoreOptions& option
   const std::uint32_t participants = std::min(options.participants_max + kOwnParticipants,
                                               client::EmbeddedStore::kParticipantsMax);
   const auto kept = base::make_shared_until_fork<KeptStore>(std::move(*region), participants);
-  if (options.shared_clock) kept->core->share_clock();
+  if (options.shared_clock) kept->core->groups->share();
   if (auto opened = kept->open(data, segment_bytes); !opened)
     return std::unexpected(std::move(opened.error()));
   const std::shared_ptr<tree::StoreCore> core(kept, kept->core.get());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind open_durable_store(), for tests too, which want small logs.
+// Implementation of open_durable_store(), also for tests, which need small logs.
 //
 // Thread: any.
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace espalier::node_api {
 
-/// As the public one, with bounds of any size and segments of so many bytes.
+/// As the public function, with bounds of any size and segments of so many bytes.
 [[nodiscard]] TableResult<Store> open_durable_store(const DataOptions& data,
                                                     const StoreOptions& options,
                                                     std::uint64_t segment_bytes);

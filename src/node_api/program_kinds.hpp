@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls and kinds of a program as a node's: the one place where espalier/offload.hpp meets the
-// engine's rows and handlers.
+// Adapts the calls and kinds of a program to a node: the one place where espalier/offload.hpp meets
+// the engine's rows and handlers.
 //
 // Thread: any, once it was made.
 #pragma once

@@ -51,9 +51,9 @@ std::optional<LeaseGuard::Asked> LeaseGuard::idle_due(std::uint64_t now_ns) {
   return Asked{id_, epoch_};
 }
 
-// Whoever waits goes on if the answer came in time. If not, it is asked for anew, at once; where
-// that never helps, the host is too far away to be believed. With nobody waiting it only says that
-// the owner looked late.
+// Waiting walks continue if the answer came in time. If not, a renewal is requested immediately; if
+// that never helps, the host is too far away to be trusted. Without waiting walks a late answer
+// only shows that the owner polled late.
 void LeaseGuard::answered(std::uint64_t asked_ns, std::uint64_t now_ns) {
   asking_ = false;
   as_of_ns_ = asked_ns;

@@ -36,7 +36,7 @@ TEST(LeaseGuard, ARenewalNamesTheOldestWalkInFlight) {
   ASSERT_TRUE(asked);
   EXPECT_EQ(asked->id, 77u);
   EXPECT_EQ(asked->oldest, 40u);
-  const std::uint32_t before_answer = guard.begin();  // begins at the epoch told last
+  const std::uint32_t before_answer = guard.begin();  // begins at the epoch reported last
   guard.renewed(50, 21);
   const std::uint32_t second = guard.begin();
   guard.end(first);
@@ -77,7 +77,7 @@ TEST(LeaseGuard, IsBelievedForATime) {
   guard.end(tick);
 }
 
-// The answer lay there unread: when the host gave it, nobody knows.
+// The answer stayed unread: the client cannot know when the host sent it.
 TEST(LeaseGuard, AnAnswerThatIsReadLateRenewsNothing) {
   LeaseGuard guard(kTerms);
   base::ReadyQueue ready(4);
@@ -118,7 +118,7 @@ TEST(LeaseGuard, WakesWhoWaits) {
   const std::uint64_t term = guard.term();
   guard.wait(std::noop_coroutine(), ready, false);
   ASSERT_TRUE(guard.due(0));
-  guard.lost();  // who waits to enter goes on waiting
+  guard.lost();  // walks waiting to enter keep waiting
   EXPECT_TRUE(ready.empty());
   EXPECT_NE(guard.term(), term);
   guard.wait(std::noop_coroutine(), ready, true);

@@ -123,7 +123,7 @@ bool ReadPort::take_some() {
       fail();
       continue;
     }
-    if (in_flight_.empty()) continue;  // it was told as failed before
+    if (in_flight_.empty()) continue;  // it was reported as failed before
     LaneReads& lane = *in_flight_.pop();
     ESPALIER_ASSERT(lane.waiting && lane.posted == lane.wanted.size());
     finish(lane);

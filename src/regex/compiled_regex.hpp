@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A regular expression that means what RE2 means, searched by Hyperscan where that is the same.
+// A regular expression with RE2's semantics, searched by Hyperscan where that has the same meaning.
 //
-// Both engines take time in proportion to the text, whatever the pattern; none backtracks. What a
-// pattern may cost is bounded besides: its length, RE2's memory, and the size of its program, which
-// is the factor of that proportion.
+// Both engines take time linear in the text, whatever the pattern; neither backtracks. The cost of
+// a pattern is bounded besides: its length, RE2's memory, and the size of its program, which is the
+// factor of that linear time.
 //
 // Thread: any; immutable but for RE2's cache of states, which locks itself.
 #pragma once
@@ -34,14 +34,14 @@ enum class Engines : std::uint8_t {
 class CompiledRegex final : public table::Regex {
  public:
   static constexpr std::size_t kPatternBytesMax = 1024;
-  /// Of RE2: the program, and the states that it keeps.
+  /// Of RE2: the program, and its state cache.
   static constexpr std::int64_t kMemoryBytesMax = std::int64_t{1} << 20;
   /// Instructions of RE2's program. Those with more than the second are RE2's alone: compiling
   /// them with Hyperscan may take long.
   static constexpr int kProgramMax = 4096;
   static constexpr int kHyperscanProgramMax = 400;
 
-  /// Errors: in words, what RE2 has against it and where, or which limit it breaks.
+  /// Errors: in words, RE2's message and the position, or the limit exceeded.
   /// Cost: some microseconds with RE2, up to milliseconds with Hyperscan.
   static std::expected<std::shared_ptr<const CompiledRegex>, std::string> compile(
       std::string_view pattern, table::RegexOptions options, Engines engines = Engines::all);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pattern compiled by Hyperscan, in builds and on processors that have it.
 //
-// Thread: any. Scratch memory, which a search needs, belongs to the thread: one for all patterns,
-// as large as the largest of them wants.
+// Thread: any. Scratch memory for searches is per thread: one for all patterns, as large as the
+// largest one needs.
 #pragma once
 
 #include <cstddef>
@@ -20,13 +20,13 @@ class HyperscanPattern {
   /// A larger one is left to RE2.
   static constexpr std::size_t kBytesMax = std::size_t{1} << 20;
 
-  /// None: there is no Hyperscan, or it does not take the pattern, or it needs too much memory.
+  /// Nullopt: no Hyperscan, or it does not support the pattern, or it needs too much memory.
   /// Cost: some tens to hundreds of microseconds.
   static std::optional<HyperscanPattern> compile(const std::string& pattern);
 
-  /// Whether it matches anywhere in the text; none: it cannot say, for want of memory.
+  /// Whether it matches anywhere in the text; nullopt: out of memory.
   [[nodiscard]] std::optional<bool> search(std::string_view text) const;
-  /// Readies the calling thread for searches. False: there is no memory, or the thread is ending.
+  /// Prepares the calling thread for searches. False: no memory, or the thread is ending.
   [[nodiscard]] bool prepare() const;
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regular expressions, as executors see them. What compiles them is src/regex, which links other
+// Interface of regular expressions for executors. The compiler is src/regex, which links other
 // libraries; this one, which applications link too, does not.
 //
 // Thread: any.
@@ -20,13 +20,13 @@ class Regex {
  public:
   virtual ~Regex() = default;
   /// found[i] is 1 if it matches anywhere in texts[i], which may be any bytes, else 0. Unless
-  /// `ahead` is 0, what lies so many bytes behind each text is asked for meanwhile.
+  /// `ahead` is 0, prefetches what lies so many bytes after each text.
   /// Cost: linear in the texts.
   virtual void search(std::span<const std::string_view> texts, std::size_t ahead,
                       std::uint8_t* found) const = 0;
 };
 
-/// How a regular expression is meant.
+/// Options of a regular expression.
 struct RegexOptions {
   bool ignore_case = false;
 
@@ -36,7 +36,7 @@ struct RegexOptions {
 class RegexCompiler {
  public:
   virtual ~RegexCompiler() = default;
-  /// Errors: in words, why it is none, or that it is too large.
+  /// Errors: in words, why it is invalid, or that it is too large.
   [[nodiscard]] virtual std::expected<std::shared_ptr<const Regex>, std::string> compile(
       std::string_view pattern, RegexOptions options) = 0;
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Compiled regular expressions by their text, so that queries that come again find them compiled.
+// LRU cache of compiled regular expressions by their text, so that repeated queries find them
+// compiled.
 //
-// It keeps those used last. What it drops lives on while a query has it. Patterns that are wrong
-// are not kept.
+// An evicted pattern lives on while a query uses it. Invalid patterns are not cached.
 //
 // Thread: any. Compiling holds no lock: two threads may compile the same pattern, and one of both
 // is kept.

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doorbells: one small word for each ring, all in one row, so that one look tells which of a
-// thousand rings have news [RAMBDA §III-B].
+// Doorbells: one 32-bit word for each ring, all in one row, so that one scan finds which of a
+// thousand rings have new messages [RAMBDA §III-B].
 //
 // A client writes the number of the slot behind its last message; the node compares the row with
-// what it saw last time. News that come together are one change, and nothing is lost by that: the
-// ring itself tells how many messages there are. A doorbell is a hint: a wrong one makes the node
-// look into a ring for nothing, and what a missing one hides is found by the next sweep.
+// its copy of the previous scan. Several messages between two scans are one change; nothing is
+// lost, since the ring itself holds the messages. A doorbell is a hint: a spurious one costs a look
+// into a ring, and the next sweep finds what a missing one hides.
 //
-// A client that can write a doorbell can write its whole page. So each user has pages of its own: a
-// client that could spoil another's doorbells could also have stopped its process.
+// Protection: a client that can write one doorbell can write its whole page. So each user has pages
+// of its own: a client that could spoil another's doorbells could also have stopped its process.
 //
-// Thread: one at a time: that of the worker whose rings these are.
+// Thread: one at a time, the worker that polls these rings.
 #pragma once
 
 #include <cstddef>
@@ -26,14 +26,14 @@
 
 namespace espalier::rings {
 
-/// Finds the words of `row` that are not what `seen` says, writes their places into `changed`, and
+/// Finds the words of `row` that differ from `seen`, writes their indices into `changed`, and
 /// returns how many there are. Requires: `row` and `seen` hold a multiple of 32 words, `changed`
 /// has room for all. Every form of it answers as the scalar one does.
 using ScanDoorbells = std::size_t (*)(const std::byte* row, const std::uint32_t* seen,
                                       std::size_t words, std::uint32_t* changed);
 [[nodiscard]] ScanDoorbells scan_doorbells(base::Isa isa);
 
-/// The doorbells of one worker: pages of several users, mapped one behind the other.
+/// The doorbells of one worker: pages of several users, mapped contiguously.
 class Doorbells {
  public:
   /// Reserves addresses for so many rings. Errors: system.
@@ -47,22 +47,23 @@ class Doorbells {
     std::uint32_t in_page;  // which word of the page
     int page;               // descriptor of the page, ours
   };
-  /// Gives a ring of this user a doorbell. Errors: out_of_memory (all are taken), system.
+  /// Allocates a doorbell for a ring of this user. Errors: out_of_memory (all are taken), system.
   Result<Opened> open(std::uint32_t user);
-  /// Takes it back; the last of a user takes the page with it.
+  /// Frees a doorbell; the last of a user frees the page too.
   void close(std::uint32_t place);
 
-  /// Looks at all doorbells; returns the places of those that changed, valid until the next scan.
-  /// What is returned once is seen. Cost: about 1.5 ns for each 64 rings of users that are there.
+  /// Compares all doorbells with the previous scan; returns the places of those that changed, valid
+  /// until the next scan. Each change is returned once. Cost: about 1.5 ns for each 64 rings of
+  /// users that have any.
   std::span<const std::uint32_t> scan();
-  /// The doorbell of one ring is seen as it is now.
+  /// Marks one doorbell as seen.
   void look(std::uint32_t place) { seen_[place] = load(place); }
-  /// Rings one for a client that cannot do so itself.
+  /// Rings a doorbell for a client that cannot do so itself.
   void ring(std::uint32_t place, std::uint32_t value) {
     base::store_shared(row_ + std::size_t{place} * wire::kDoorbellBytes, value,
                        std::memory_order_release);
   }
-  /// Whether a doorbell is not what was seen last.
+  /// Whether a doorbell has changed since it was last seen.
   [[nodiscard]] bool rings(std::uint32_t place) const { return seen_[place] != load(place); }
 
  private:

@@ -114,8 +114,8 @@ TEST(Doorbells, APlaceThatComesAgainIsSilent) {
   ClientPage page(first.page);
   page.ring(first.in_page, 99);
   doorbells.close(first.place);
-  EXPECT_LE(scanned(doorbells).size(), 1u);  // nobody's, or its last
-  page.ring(first.in_page, 100);             // whoever had it still can
+  EXPECT_LE(scanned(doorbells).size(), 1u);  // of no ring, or its last
+  page.ring(first.in_page, 100);             // its former client still can
   const auto again = *doorbells.open(1);
   EXPECT_EQ(again.place, first.place);
   EXPECT_TRUE(doorbells.scan().empty());
@@ -181,7 +181,7 @@ TEST(Doorbells, OpenCloseAndRingAtRandomAgreeWithAModel) {
       doorbells.close(at->first);
       open.erase(at);
     }
-    // What a closed one last said may ring once more, and nobody is there to hear it.
+    // The last value of a closed doorbell may show up once more, for no ring.
     doorbells.scan();
   }
 }

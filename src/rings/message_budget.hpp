@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory for messages that are on their way: long requests that have not come whole or wait for
-// their turn, and answers that wait until their client has read others. How much of it a client
-// makes us need, it says itself; so all of it is bounded, and none may take what others need.
+// Admission control for the memory of messages in flight: long requests that have not arrived whole
+// or wait to be run, and responses that wait until their client has read earlier ones. The client
+// decides how much of it the node needs; so the total is bounded, and no connection may starve the
+// others.
 #pragma once
 
 #include <atomic>
@@ -9,7 +10,7 @@
 
 namespace espalier::rings {
 
-/// What the messages of all connections may take together. Thread: any.
+/// The memory that the messages of all connections may take together. Thread: any.
 class MessageBudget {
  public:
   explicit MessageBudget(std::uint64_t bytes_max) : bytes_max_(bytes_max) {}
@@ -20,7 +21,7 @@ class MessageBudget {
     used_.fetch_sub(bytes, std::memory_order_relaxed);
     return false;
   }
-  /// Takes them though there may be too few.
+  /// Takes the bytes even if the budget is exceeded.
   void take_anyway(std::uint64_t bytes) { used_.fetch_add(bytes, std::memory_order_relaxed); }
   void give(std::uint64_t bytes) { used_.fetch_sub(bytes, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t used() const { return used_.load(std::memory_order_relaxed); }
@@ -34,12 +35,12 @@ class MessageBudget {
   std::atomic<std::uint64_t> used_{0};
 };
 
-/// What one connection has of a budget: never more than it leaves for all others. However many take
-/// what they can get, one more then still gets as much as the last of them (dynamic thresholds,
-/// Choudhury and Hahne 1998). Thread: one at a time.
+/// One connection's share of a budget: never more than it leaves for all others. However many
+/// connections take all they can, one more still gets as much as the last of them (dynamic
+/// thresholds, Choudhury and Hahne 1998). Thread: one at a time.
 class MessageShare {
  public:
-  /// Without a limit: for messages that were asked for.
+  /// Without a limit: for messages that this process asked for.
   MessageShare() = default;
   explicit MessageShare(MessageBudget& all) : all_(&all) {}
   MessageShare(const MessageShare&) = delete;

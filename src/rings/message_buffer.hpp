@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one message, as whoever reads rings gathers it (message_reader.hpp).
+// The memory into which a ring reader gathers one message (message_reader.hpp).
 //
 // Thread: one at a time.
 #pragma once
@@ -13,7 +13,7 @@ namespace espalier::rings {
 
 class MessageShare;
 
-/// The memory of one message: in place up to kInPlace bytes, else on the heap and of a share.
+/// The memory of one message: inline up to kInPlace bytes, else on the heap and charged to a share.
 class MessageBuffer {
  public:
   static constexpr std::uint32_t kInPlace = 256;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whole messages out of a ring's slots.
+// Reads whole messages out of a ring's slots.
 //
 // Most messages are one slot and are copied once, to where they are used. Longer ones are gathered
-// as their slots come; their memory is asked for at a share of a budget, and grows only with what
-// has come, for their length is the sender's word.
-// A message whose memory is refused is read to its end and dropped, and the caller learns of it, to
-// answer the sender with an error: the messages behind it are not lost.
+// as their slots arrive. Their memory is charged to a share of a budget, and grows only with the
+// bytes that have arrived, for the length is the sender's claim. A message whose memory is refused
+// is read to its end and dropped; the caller learns of it, and can answer with an error. The
+// messages behind it are not lost.
 //
 // Thread: one at a time.
 #pragma once
@@ -28,7 +28,7 @@ enum class Taken : std::uint8_t {
   broken,   ///< the next slot can begin no message: the ring cannot be read any further
 };
 
-/// Gathers messages whose header has its length at the same place: requests and responses.
+/// Reads messages whose length is at the same offset of the header: requests and responses.
 class MessageReader {
  public:
   MessageReader() = default;
@@ -36,7 +36,7 @@ class MessageReader {
   MessageReader(SlotReader slots, std::uint32_t header_bytes, MessageShare& share)
       : slots_(slots), header_bytes_(header_bytes), share_(&share) {}
 
-  /// Whether it is worthwhile to call take().
+  /// Whether take() may find something.
   [[nodiscard]] bool ready() const { return slots_.ready(); }
 
   /// A byte of the first slot of the message that take() would take next, as its sender has it just

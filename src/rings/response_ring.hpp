@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The node's end of a response ring: answers go straight into slots while there is room, and into a
-// backlog when there is none. The backlog's memory is of the connection's share; the scheduler asks
-// for it before it makes a long answer, and begins nothing while there is a backlog, so that what
-// comes without being asked for are short answers to what was in flight.
+// The node's end of a response ring: responses are written straight into slots while there is room,
+// and queue in a backlog when there is none. The backlog's memory is charged to the connection's
+// share. The scheduler reserves it before it builds a long response, and starts no request while
+// there is a backlog, so that only short responses to requests in flight come without reservation.
 //
 // Thread: one at a time.
 #pragma once
@@ -46,17 +46,17 @@ class alignas(64) ResponseRing {
     for (const std::string_view part : parts) writer.put(part.data(), part.size());
     tail_ = writer.finish();
   }
-  /// A message of so many bytes is made elsewhere: from now on they count as a backlog.
+  /// Reserves so many bytes for a message that is built elsewhere: they count as a backlog.
   void promise(std::uint64_t bytes) {
     backlog_bytes_ += bytes;
     share_->take_anyway(bytes);
   }
-  /// It will not be sent after all.
+  /// Releases the reservation: the message will not be sent.
   void take_back(std::uint64_t bytes) {
     backlog_bytes_ -= bytes;
     share_->give(bytes);
   }
-  /// Sends what was promised: room for the header, then the payload.
+  /// Sends a reserved message: room for the header, then the payload.
   void send_promised(wire::ResponseKind kind, std::uint32_t tag, const wire::ResponseHeader& fields,
                      std::vector<std::byte> message) {
     base::store_plain(message.data(),
@@ -79,15 +79,14 @@ class alignas(64) ResponseRing {
   /// Drops the backlog: no client will read it.
   void clear();
 
-  /// Says that something was written since its reader was last looked after; returns whether that
-  /// was said before.
+  /// Marks the ring as written since its reader was last checked; returns whether it was already.
   bool touch() { return std::exchange(touched_, true); }
   void looked_after() { touched_ = false; }
-  /// Whether the reader has said that it sleeps. Requires: a barrier since the last message.
+  /// Whether the reader sleeps. Requires: a barrier since the last message.
   [[nodiscard]] bool reader_sleeps() const {
     return base::load_shared<std::uint32_t>(sleeping_word()) != 0;
   }
-  /// Wakes it. Cost: a system call.
+  /// Wakes the reader. Cost: a system call.
   void wake_reader();
 
  private:

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading and writing the slots of one ring. What a slot is, wire/ring.hpp says.
+// Reads and writes the slots of one ring. wire/ring.hpp defines what a slot is.
 //
-// Neither end waits here, and neither believes the other: a reader copies each slot once and looks
-// only at its copy, and a writer takes a credit only if it can be true. All that either does to the
-// other's memory is to write bytes and to publish a slot: a fabric can carry the same rings.
+// Neither end blocks, and neither trusts the other: a reader copies each slot once and looks only
+// at its copy; a writer accepts a credit only if it can be true. Each end only writes bytes and
+// publishes slots in the other's memory: so a fabric can carry the same rings.
 //
 // Invariants
 // I1. No slot is written before the reader has copied out what it held one lap ago (credits).
 // I2. The reader's credit never counts a slot that it has not copied out, with all before it.
-// I3. Slots that were read and whose credit is not published are a quarter of the ring at most.
+// I3. The reader leaves at most a quarter of the ring read but without published credit.
 //
-// Thread: each object one at a time; the two ends any two threads or processes.
+// Thread: each object one at a time; the two ends may be any two threads or processes.
 #pragma once
 
 #include <algorithm>
@@ -27,8 +27,8 @@
 
 namespace espalier::rings {
 
-/// Copies a slot out of memory that another process may change meanwhile. What is copied is not
-/// read again, whatever the compiler would like.
+/// Copies a slot out of memory that another process may change concurrently. The copy is complete:
+/// the compiler cannot read the slot again.
 inline void copy_slot(std::byte* to, const std::byte* slot) {
   if constexpr (base::kThreadSanitizer) {
     for (std::size_t i = 0; i < wire::kRingSlotBytes; i += sizeof(std::uint64_t)) {
@@ -40,14 +40,14 @@ inline void copy_slot(std::byte* to, const std::byte* slot) {
   }
 }
 
-/// The reading end.
+/// The consumer's end.
 class SlotReader {
  public:
   SlotReader() = default;
-  /// `credit`: the word in which the writer looks for what has been read. `head`: the slot to begin
-  /// with, all before it having been read. `delivered`: the word that says behind which slot
-  /// nothing has been delivered whole, for slots that do not arrive as their writer wrote them;
-  /// null: they do.
+  /// `credit`: the word that publishes to the writer what has been read. `head`: the first slot to
+  /// read, all before it having been read. `delivered`: the word that holds the number of the slot
+  /// behind the last one delivered whole, for slots that a fabric brings; null: the writer writes
+  /// them here itself.
   SlotReader(const std::byte* slots, std::uint32_t count, std::byte* credit, std::uint64_t head = 0,
              const std::atomic<std::uint64_t>* delivered = nullptr)
       : slots_(slots),
@@ -59,7 +59,7 @@ class SlotReader {
         published_head_(head),
         next_(slots + (head & mask_) * wire::kRingSlotBytes) {}
 
-  /// Whether the next slot has come.
+  /// Whether the next slot has arrived.
   [[nodiscard]] bool ready() const {
     const std::uint64_t head = head_;  // which the load below would have read again
     const std::atomic<std::uint64_t>* const delivered = delivered_;
@@ -67,16 +67,16 @@ class SlotReader {
                wire::sequence_of(head) &&
            (delivered == nullptr || head < delivered->load(std::memory_order_acquire));
   }
-  /// Where the next slot lies, to ask for it ahead of time.
+  /// The address of the next slot, to prefetch it.
   [[nodiscard]] const std::byte* next() const { return next_; }
-  /// Copies the next slot, and goes on to the one behind it. Requires: ready().
+  /// Copies the next slot out, and advances. Requires: ready().
   void take(std::byte* to) {
     copy_slot(to, next_);
     const std::uint64_t head = ++head_;
     next_ = slots_ + (head & mask_) * wire::kRingSlotBytes;
     if (head - published_head_ >= publish_every_) publish_head();
   }
-  /// Publishes the credit now: what has been read.
+  /// Publishes the credit: what has been read.
   void publish_head() {
     published_head_ = head_;
     base::store_shared(credit_, head_, std::memory_order_release);
@@ -95,7 +95,7 @@ class SlotReader {
   const std::byte* next_ = nullptr;
 };
 
-/// Where a writer's slots lie, and which may be written.
+/// The producer's view of the slots: where they are, and which may be written.
 class SlotSpace {
  public:
   SlotSpace() = default;
@@ -117,16 +117,16 @@ class SlotSpace {
     return at;
   }
   [[nodiscard]] std::uint64_t count() const { return count_; }
-  /// How many slots from `tail` on may be written, going by what the reader was last seen to say.
+  /// Free slots from `tail` on, by the credit that was last loaded.
   [[nodiscard]] std::uint64_t room(std::uint64_t tail) const { return seen_ + count_ - tail; }
-  /// The same, asking the reader. What it cannot have read, it has not: a credit beyond the tail,
-  /// or one that was taken back, changes nothing.
+  /// The same, after loading the credit. A credit beyond the tail, or one that decreases, cannot be
+  /// true, and changes nothing.
   std::uint64_t ask_room(std::uint64_t tail) {
     const auto credit = base::load_shared<std::uint64_t>(credit_, std::memory_order_acquire);
     if (credit <= tail && credit > seen_) seen_ = credit;
     return room(tail);
   }
-  /// Lets the reader have the slot.
+  /// Publishes a slot to the reader.
   void publish(std::uint64_t number) const {
     base::store_shared(slot(number), wire::sequence_of(number), std::memory_order_release);
   }
@@ -153,14 +153,14 @@ inline void copy_few(std::byte* to, const void* from, std::size_t bytes) {
   }
 }
 
-/// How many slots ahead a writer asks for the right to write: by then its reader has long done with
-/// them, and the right has the time of so many messages to come.
+/// How many slots ahead a writer prefetches for writing: their reader has long finished with them,
+/// and the cache line has the time of so many messages to arrive.
 inline constexpr std::uint64_t kAhead = 8;
 
 /// Writes one message, piece by piece, into slots that the writer may write.
 ///
-/// Headers come as words that were put together in registers. A struct that is filled field by
-/// field and then copied makes the processor wait for its own stores: that was a third of a no-op.
+/// Headers are passed as words that were put together in registers. A struct that is filled field
+/// by field and then copied stalls on store forwarding: that was a third of a no-op's time.
 class MessageWriter {
  public:
   /// Begins at slot `number`.
@@ -211,7 +211,7 @@ class MessageWriter {
   std::uint32_t used_ = sizeof(std::uint32_t);
 };
 
-/// A message on its way into a ring that has no room for all of it: goes as far as there is room.
+/// A message that a ring has no room for as a whole: written as far as there is room.
 class MessageStream {
  public:
   MessageStream() = default;

@@ -16,8 +16,8 @@ using fabric::WorkRequest;
 
 constexpr std::uint32_t kSignalEvery = RingLink::kPostsMax / 4;
 
-/// What a post was, told with its end: the ring, and the slot behind those that it carries. Of a
-/// credit or a close note: none.
+/// The context of a post: the ring, and the number of the slot behind those that it carries.
+/// kNoSlots for a credit or a close note.
 constexpr std::uint64_t kNoSlots = 0;
 constexpr unsigned kSlotBits = 60;
 static_assert(wire::kResponseRingsMax <= 1u << (64 - kSlotBits));
@@ -25,8 +25,8 @@ constexpr std::uint64_t run_of(std::uint32_t ring, std::uint64_t behind) {
   return std::uint64_t{ring} << kSlotBits | behind;
 }
 
-/// How far `low`, the low bits of a slot's number, is ahead of `from`: a little more, or a little
-/// less for what comes once more.
+/// How far `low`, the low bits of a slot's number, is ahead of `from`; negative for a slot that is
+/// delivered again.
 std::int64_t ahead(std::uint32_t low, std::uint64_t from) {
   constexpr unsigned kAbove = 32 - wire::kLinkSlotBits;
   const auto difference = (low - static_cast<std::uint32_t>(from)) << kAbove;
@@ -68,16 +68,16 @@ void RingLink::attach(fabric::QueuePair& pair, const Peer& peer) {
   posts_.attach(pair);
   peer_ = peer;
   stopped_ = false;
-  close_sent_ = false;  // by the pair before, and it may not have come
+  close_sent_ = false;  // the pair before may have lost it
   for (Outgoing& ring : outgoing_) {
-    // The pair before has ended: nothing is the fabric's own any more.
+    // The previous pair is in the error state: the fabric owns none of the slots.
     ring.completed = ring.posted;
     refresh(ring);
     if (!fabric::planted(fabric::Bug::slots_not_mirrored_again)) ring.posted = ring.free;
-    ring.completed = ring.posted;  // what is mirrored again is the fabric's own again
+    ring.completed = ring.posted;  // the fabric owns again what is mirrored again
   }
-  // On the first pair there is no credit to send again. A peer that does nothing yet would not
-  // acknowledge it, either.
+  // On the first pair there is no credit to send again, and a peer that has not yet posted receives
+  // would not acknowledge one.
   if (std::exchange(attached_before_, true)) ask();
 }
 
@@ -104,7 +104,7 @@ bool RingLink::has_room() {
   return false;
 }
 
-// How many slots behind those that were posted are there to go together: they lie in one piece.
+// Published slots behind the posted ones that one post can carry: they are contiguous.
 std::uint32_t RingLink::published(const Outgoing& ring) const {
   const std::uint64_t index = ring.posted & (ring.count - 1);
   const auto most =
@@ -197,8 +197,8 @@ void RingLink::refresh_credits() {
   for (Outgoing& ring : outgoing_) refresh(ring);
 }
 
-// What the peer says may be anything. It cannot have read what was not posted, and what it takes
-// back it has read all the same.
+// The peer's credit is untrusted. A peer cannot have read what was not posted, and a credit that
+// decreases changes nothing.
 void RingLink::refresh(Outgoing& ring) {
   const auto peer_credit =
       base::load_shared<std::uint64_t>(ring.peer_credit, std::memory_order_acquire);
@@ -210,8 +210,8 @@ void RingLink::refresh(Outgoing& ring) {
   base::store_shared(ring.credit, free, std::memory_order_release);
 }
 
-// Each way has one verb for each note. Where slots come by WRITE, whoever brings some needs the key
-// of this memory; a SEND would need nothing.
+// Each way has one verb for each note. Where slots come by WRITE, the peer needs the key of this
+// memory to deliver any; a SEND would need none.
 bool RingLink::received(const Completion& completion, std::span<const std::byte> bytes) {
   if (!completion.with_immediate) return false;
   const wire::LinkNote note = wire::to_note(completion.immediate);
@@ -241,7 +241,7 @@ bool RingLink::take_slots(Incoming& ring, std::uint32_t low, std::span<const std
   if (!placed) {
     const std::uint64_t slots = bytes.size() / wire::kRingSlotBytes;
     if (bytes.size() % wire::kRingSlotBytes != 0 || slots > kSlotsMax) return false;
-    // Those that came before stay as they are: a reader may be looking at them.
+    // Slots delivered before are not overwritten: a reader may be copying them.
     const std::uint64_t first = delivered + static_cast<std::uint64_t>(more) - slots;
     const std::uint64_t kept =
         fabric::planted(fabric::Bug::delivered_too_far) && slots > 2 ? slots - 1 : slots;

@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mirrors rings over a queue pair: one end of it. What travels, and why it may be mirrored again,
-// stands in wire/ring_link.hpp.
+// One end of a queue pair that mirrors the rings of a connection into the peer's memory.
+// wire/ring_link.hpp defines what travels, and why it may be mirrored again after a lost pair.
 //
-// Writers and readers of rings know nothing of it. A writer publishes slots in its own memory; the
-// link sees by their sequence words how far it is, and mirrors them. A reader's SlotReader sees by
-// `delivered()` how far the peer's slots are in place; the credit that it stores is mirrored back.
+// Readers and writers of rings do not see the link. A writer publishes slots in its own memory; the
+// link reads their sequence words, and mirrors what is published. A SlotReader sees by
+// `delivered()` how far the peer's slots are in place; the link mirrors its credit back.
 //
 //   writer -> slots -> mirror() ==========> received() -> delivered -> reader
 //   writer <- credit <- completed() <===== mirror() <- credit <- reader
 //
-// What one mirror() carries leaves by one doorbell, and one completion tells of all of it
-// (fabric/post_queue.hpp). Only a run of slots that is as long as may be has one of its own: such
-// runs come one after the other, and their slots are wanted back while the rest is on its way.
+// Cost: all that one mirror() posts shares one doorbell and one completion
+// (fabric/post_queue.hpp). Only a run of kSlotsMax slots is signalled by itself: such runs are sent
+// in order, and the writer needs their slots back while later runs are still in flight.
 //
 // Invariants
-// L1. A slot that was mirrored is the fabric's own until its post has ended: the writer's credit is
-//     the smaller one of the peer's credit and what is completed.
-// L2. `delivered` never counts a slot that has not been delivered whole, and never goes back.
-// L3. After attach() all is mirrored again that the peer's credit does not cover.
+// L1. A mirrored slot belongs to the fabric until its post has completed: the writer's credit is
+//     the smaller of the peer's credit and the slots whose posts have completed.
+// L2. `delivered` never counts a slot that has not been delivered whole, and never decreases.
+// L3. After attach() every slot that the peer's credit does not cover is mirrored again.
 //
-// Thread: one at a time, but for readers and writers of the rings.
+// Thread: one at a time; readers and writers of the rings may be other threads.
 #pragma once
 
 #include <algorithm>
@@ -37,12 +37,12 @@ namespace espalier::rings {
 
 class RingLink {
  public:
-  /// Whose end it is: the client writes requests and reads responses, the node the other way.
+  /// The end of the link: the client writes requests and reads responses, the node the reverse.
   enum class Side : std::uint8_t { client, node };
-  /// Slots that travel together, at most.
+  /// The most slots that one post carries.
   static constexpr std::uint32_t kSlotsMax = 64;
   static constexpr std::uint32_t kMirroredBytesMax = kSlotsMax * wire::kRingSlotBytes;
-  /// Posts that one end may have in flight; the other has more receives than that.
+  /// The most posts that one end has in flight; the other end posts more receives than that.
   static constexpr std::uint32_t kPostsMax = 128;
 
   /// `memory`: of a connection of this layout; outlives the link.
@@ -50,7 +50,7 @@ class RingLink {
   RingLink(const RingLink&) = delete;
   RingLink& operator=(const RingLink&) = delete;
 
-  /// For the SlotReader of a ring that comes in.
+  /// For the SlotReader of an incoming ring.
   [[nodiscard]] const std::atomic<std::uint64_t>& delivered(std::uint32_t ring) const {
     return incoming_[ring].delivered;
   }
@@ -61,42 +61,42 @@ class RingLink {
     fabric::RegionKey key = 0;
     std::uint64_t base = 0;
   };
-  /// Carries by this pair from now on, which lives until detach(). Its completions are handed to
-  /// completed(), its receives to received().
+  /// Uses this pair, which lives until detach(), from now on. The caller passes its completions to
+  /// completed() and its receives to received().
   void attach(fabric::QueuePair& pair, const Peer& peer);
-  /// Requires: the pair has ended, or there is none.
+  /// Requires: the pair is in the error state, or there is none.
   void detach();
   [[nodiscard]] bool attached() const { return posts_.attached(); }
 
-  /// Posts what there is to carry, as far as there is room. Returns whether there was anything.
+  /// Posts published slots and new credits, as far as there is room. Returns whether any were.
   /// Cost: a look at each ring.
   bool mirror();
-  /// Something that mirror() posted has ended, and all before it.
+  /// Handles the completion of something that mirror() posted, and of all posts before it.
   void completed(const fabric::Completion& completion);
-  /// Something has come from the peer. `bytes`: of a SEND, its payload. Returns false if the peer
-  /// does not keep to the protocol.
+  /// Handles a receive. `bytes`: of a SEND, its payload. Returns false if the peer violates the
+  /// protocol.
   [[nodiscard]] bool received(const fabric::Completion& completion,
                               std::span<const std::byte> bytes);
-  /// Lets writers have what the peer has read. For transports whose peers write that by themselves.
+  /// Frees slots that the peer has read. For transports whose peers write their credit themselves.
   void refresh_credits();
-  /// Mirrors what there is, and then sends the close note, which ends the session; to be called
-  /// again while it returns false, for there was no room. The peer has heard when busy() ends.
+  /// Mirrors what is published, then sends the close note, which ends the session. Returns false if
+  /// there was no room: call it again. The peer has the note when busy() returns false.
   bool send_close();
   /// Whether the peer has sent its close note.
   [[nodiscard]] bool peer_closed() const { return peer_closed_; }
-  /// Has the next mirror() say something, whether there is news or not: a peer that is gone will
-  /// not acknowledge it.
+  /// Makes the next mirror() post the credits even if they have not changed: a probe, which a dead
+  /// peer does not acknowledge.
   void ask();
-  /// Whether something is mirrored just now, or could not be for want of room.
+  /// Whether posts are in flight, or the last mirror() found no room.
   [[nodiscard]] bool busy() const { return posts_.pending() != 0 || stopped_; }
-  /// Of how many posts this end makes use at a time; kPostsMax at most.
+  /// Limits the posts in flight; kPostsMax at most.
   void limit_posts(std::uint32_t posts) { posts_max_ = std::min(posts, kPostsMax); }
-  /// And how many it has in flight.
+  /// Posts in flight.
   [[nodiscard]] std::uint32_t posts() const { return static_cast<std::uint32_t>(posts_.pending()); }
   [[nodiscard]] const fabric::PostQueue::Counts& post_counts() const { return posts_.counts(); }
-  /// Grows whenever a slot has come, or the peer tells that it has read one.
+  /// Counts slots delivered and slots freed: grows whenever either end makes progress.
   [[nodiscard]] std::uint64_t slots_moved() const;
-  /// Whether slots have been delivered behind this one of a ring that comes in.
+  /// Whether slots behind this one of an incoming ring have been delivered.
   [[nodiscard]] bool delivered_behind(std::uint32_t ring, std::uint64_t slot) const {
     return slot < incoming_[ring].delivered.load(std::memory_order_relaxed);
   }
@@ -115,7 +115,7 @@ class RingLink {
   struct Incoming {
     std::byte* slots = nullptr;
     std::uint64_t count = 0;
-    const std::byte* credit = nullptr;     // where the reader tells what he has read
+    const std::byte* credit = nullptr;     // where the reader publishes what it has read
     std::uint64_t peer_credit_offset = 0;  // where that lands, in the peer's memory
     std::uint64_t credit_sent = 0;         // stays until it is posted
     bool must_send_credit = false;         // though it was sent before

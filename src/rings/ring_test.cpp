@@ -15,7 +15,7 @@
 namespace espalier::rings {
 namespace {
 
-/// A message of so many bytes whose every byte says which message it is of, and where it lies.
+/// A message of so many bytes, each of which depends on the message's number and its offset.
 std::string make_message(std::uint32_t bytes, std::uint64_t number) {
   std::string message(bytes, '\0');
   for (std::size_t i = 0; i < bytes; ++i) message[i] = static_cast<char>(number * 31 + i * 7);
@@ -122,7 +122,7 @@ void run_all_lengths(std::uint64_t first, std::uint64_t seed, std::uint64_t roun
         ASSERT_NO_FATAL_FAILURE(model.read(random.below(3)));
         ASSERT_NO_FATAL_FAILURE(model.stream());
       }
-      // Pauses, and now and then all at once.
+      // Pauses, and sometimes drains everything.
       const std::uint64_t most = random.below(3) == 0 ? 0 : random.below(5);
       ASSERT_NO_FATAL_FAILURE(model.read(most));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How who reads a ring waits for its next slot without sleeping.
+// How a ring's reader waits for the next slot without sleeping.
 #pragma once
 
 #include <atomic>

@@ -122,7 +122,7 @@ Result<void> cut_all(std::span<CutPart* const> parts, const NameError& name,
     if (const auto taken = steps.open_held(); came(taken)) return end(taken);
     if (!go_on()) return fail(Code::busy);
     // Where a round trip takes longer than a hold stands, as on a machine that has too much to do,
-    // holds come to nothing; but who wrote may have paused.
+    // holds fail; but the writers may have paused.
     moved = steps.all();
     if (const auto taken = free_try(); came(taken)) return end(taken);
   }

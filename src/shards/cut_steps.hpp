@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How snapshots of several nodes come to be of one moment: the steps, over whatever a node is, so
-// that tests can put writes between any two of them (sharded_cut.hpp has the nodes).
+// Consistent cuts: the steps that make snapshots of several nodes belong to one moment, over an
+// abstract node, so that tests can insert writes between any two steps (sharded_cut.hpp has the
+// nodes).
 //
-// Each node has read versions of its own, which only rise. A snapshot is opened on each of them,
-// and then each is asked for its read version once more: if all are still those of the snapshots,
-// they were so together at the moment between, and the snapshots are what was there then. Of those
-// that have moved on, new ones are opened, and all are asked again (docs/design/shards.md).
+// Each node has its own read version, which only rises. Open a snapshot on each node, then ask each
+// for its read version again: if all still equal those of the snapshots, they were all current at
+// the moment in between, so the snapshots show one moment. Where a version has moved on, open new
+// snapshots, and ask all again (docs/design/shards.md).
 //
-// Where writes always come between, each node is asked to hold releases for a moment, and snapshots
-// are opened meanwhile. The hold is believed no more than a guess: what counts is, as before, that
-// each node tells in the end that its hold stood until then, and the version of its snapshot.
+// If writes always interfere, ask each node to hold releases for a moment, and open snapshots
+// meanwhile. A hold is not trusted either: in the end each node must confirm that its hold stood
+// until then, and the version of its snapshot.
 //
 // Invariants
-// 1. What was begun on a part is finished before anything else is begun on it, whatever others say.
-// 2. Each hold that was granted is ended, unless its connection is lost.
+// 1. A request begun on a part is finished before another one begins on it, whatever happens on
+//    others.
+// 2. Each granted hold is ended, unless its connection is lost.
 //
 // Thread: one at a time.
 #pragma once
@@ -28,12 +30,12 @@ namespace espalier::client {
 
 inline constexpr int kFreeTries = 3;
 
-/// An error, and the part that met it.
+/// An error, and the part where it occurred.
 using NameError = std::function<Error(const Error&, std::size_t part)>;
 
-/// Opens all parts, of one moment. `go_on`: called after each try to hold all nodes that came to
-/// nothing, before one without holds and the next with them; false: no more. Errors: of the parts,
-/// as `name` has them; busy (no try came to anything).
+/// Opens all parts as of one moment. `go_on`: called after each failed try to hold all nodes,
+/// before one without holds and the next with them; false: stop. Errors: of the parts, as `name`
+/// returns them; busy (every try failed).
 [[nodiscard]] Result<void> cut_all(std::span<CutPart* const> parts, const NameError& name,
                                    const std::function<bool()>& go_on);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Giving the processor away where there is no one event to wait for: answers of several nodes at
-// once, or a time at which a node may grant again.
+// Yields the processor where there is no single event to wait for: answers of several nodes, or the
+// time of a node's next grant.
 #pragma once
 
 #include <poll.h>
@@ -11,15 +11,15 @@
 
 namespace espalier::client {
 
-/// About so long, or until a signal. Requires: less than a second.
+/// Sleeps about so long, or until a signal. Requires: less than a second.
 inline void pause_for(std::uint64_t ns) {
   timespec time{};
   time.tv_nsec = static_cast<long>(ns);
   ::ppoll(nullptr, 0, &time, nullptr);
 }
 
-/// After so many looks in a row at several nodes that found nothing: yields, then pauses a little,
-/// for no wait can be for several nodes at a time.
+/// After so many consecutive polls of several nodes without a result: yields, then sleeps briefly,
+/// because no wait covers several nodes.
 inline void pause_after(std::uint32_t looks) {
   constexpr std::uint32_t kLooksAwake = 2'000;
   constexpr std::uint64_t kPauseNs = 50'000;

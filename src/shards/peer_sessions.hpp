@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions with the other nodes of maps that lie on several, by the addresses that shard maps name.
-// They are connected when one is first needed, and end with their store.
+// Sessions with the other nodes of sharded maps, by the addresses in shard maps. They are connected
+// on first use, and end with their store.
 //
 // Thread: any.
 #pragma once
@@ -22,12 +22,12 @@ class PeerSessions {
   PeerSessions(const PeerSessions&) = delete;
   PeerSessions& operator=(const PeerSessions&) = delete;
 
-  /// Those of an address. Cost: a lock; nothing is connected here.
+  /// The sessions of an address. Cost: a lock; does not connect.
   /// Errors: invalid_argument (it has no form of an address), unsupported (in_network: its packets
   /// meet no switch).
   Result<std::shared_ptr<RemoteSessions>> of(const std::string& address);
   void close();
-  /// What one-sided reads took, of all of them.
+  /// Statistics of one-sided reads, over all of them.
   [[nodiscard]] tree::WalkTraffic traffic();
 
  private:

@@ -29,8 +29,8 @@ ShardNodes::ShardNodes(std::string name, const OpenedMap& opened, std::uint64_t 
       peers_(peers),
       slots_(map_.size()) {
   Slot& slot = slots_[map_.own];
-  slot.map = std::make_unique<RemoteMap>(own_, name_, node_id, opened.id, shape_,
-                                         ShardIdentity{map_.uid, map_.own});
+  slot.map =
+      std::make_unique<RemoteMap>(own_, name_, node_id, opened, ShardIdentity{map_.uid, map_.own});
   slot.opened.store(slot.map.get(), std::memory_order_release);
 }
 
@@ -69,7 +69,7 @@ Result<std::unique_ptr<RemoteMap>> ShardNodes::open(std::size_t number) {
     return refuse(Code::corrupt);
   }
   return std::make_unique<RemoteMap>(*with, name_, (*session)->rings->connection().node_id(),
-                                     opened->id, shape_,
+                                     *opened,
                                      ShardIdentity{map_.uid, static_cast<std::uint32_t>(number)});
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shards of one map, as one shard map tells: of each the map on its node, opened when it is
-// first needed. Whoever finds that the shard map is out of date makes another of these
-// (sharded_map.hpp); calls under way keep the one that they began with.
+// The shards of one map according to one shard map: each shard's map on its node, opened on first
+// use. A caller that finds the shard map outdated creates another of these (sharded_map.hpp); calls
+// in progress keep theirs.
 //
 // Invariants
-// 1. A shard is used only if its node tells the same shard map (uid, borders, addresses), and that
-//    the shard is its own: so no node can stand for another, nor one for two.
-// 2. Maps stay where they are as long as this lives.
+// 1. A shard is used only if its node reports the same shard map (uid, borders, addresses), and
+//    that the shard is its own: so no node can stand in for another, nor one for two.
+// 2. Maps stay in place while this lives.
 //
 // Thread: any.
 #pragma once
@@ -25,24 +25,23 @@
 
 namespace espalier::client {
 
-/// An error of a shard's, which tells whose it was: that a node cannot be reached is said with the
-/// number of its shard.
+/// Adds the shard's number to a shard's error, if its node cannot be reached.
 [[nodiscard]] Error error_of_shard(Error error, std::size_t shard);
 
-/// Whether an error says that nothing was done and the shard map may be out of date.
+/// Whether an error means that nothing was done and the shard map may be outdated.
 [[nodiscard]] bool is_outdated(const Error& error);
 
 class ShardNodes {
  public:
-  /// `opened`: what the node of `sessions` told, which has the own shard; it is a shard.
+  /// `opened`: the answer of the node of `sessions`, which has the own shard; it is a shard.
   ShardNodes(std::string name, const OpenedMap& opened, std::uint64_t node_id,
              std::shared_ptr<RemoteSessions> sessions, PeerSessions& peers);
 
   [[nodiscard]] const wire::ShardMap& map() const { return map_; }
   [[nodiscard]] const wire::MapShape& shape() const { return shape_; }
-  /// The map of a shard. Cost: two loads, if it was opened. Errors: connection_lost (its node
-  /// cannot be reached; detail: 1 + the shard), not_found, wrong_shard (it has another's), corrupt
-  /// (it tells other things of the same map), unsupported.
+  /// The map of a shard. Cost: two loads, if already open. Errors: connection_lost (its node cannot
+  /// be reached; detail: 1 + the shard), not_found, wrong_shard (it has another one), corrupt (it
+  /// reports another shard map), unsupported.
   Result<RemoteMap*> shard(std::size_t number);
   /// The sessions with the node of a shard. Errors: as PeerSessions::of.
   Result<std::shared_ptr<RemoteSessions>> sessions(std::size_t number);

@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-// Between two tries to hold all nodes: a node grants one in 50 ms, to whoever comes first.
+// Between two tries to hold all nodes: a node grants one in 50 ms, to the first client that asks.
 constexpr std::uint64_t kPauseMostNs = 60'000'000;
 
 }  // namespace

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Handlers that stand between a caller and one shard, to see whether that shard's answer is the
-// whole one.
+// Handlers between a caller and one shard, which detect whether that shard's answer is complete.
 //
 // Thread: one at a time.
 #pragma once
@@ -15,7 +14,7 @@
 
 namespace espalier::client {
 
-/// Says of a lost connection whose it was.
+/// Adds the shard's number to a lost connection.
 class Naming final : public Handler {
  public:
   Naming(Handler& to, std::size_t shard) : to_(to), shard_(shard) {}
@@ -34,8 +33,7 @@ class Naming final : public Handler {
   const std::size_t shard_;
 };
 
-/// Keeps back an answer that says that the shard map is out of date, as long as nothing came before
-/// it.
+/// Withholds an answer that the shard map is outdated, if nothing was delivered before.
 class OutdatedCatch final : public Handler {
  public:
   explicit OutdatedCatch(Handler& to) : to_(to) {}
@@ -53,7 +51,7 @@ class OutdatedCatch final : public Handler {
   }
   [[nodiscard]] bool delivered() const { return delivered_; }
   [[nodiscard]] const std::optional<Completion>& kept() const { return kept_; }
-  /// There is no newer shard map: that was the answer.
+  /// There is no newer shard map: delivers the answer.
   void give_up() { to_.done(*kept_); }
   void forget() { kept_.reset(); }
 
@@ -63,7 +61,7 @@ class OutdatedCatch final : public Handler {
   std::optional<Completion> kept_;
 };
 
-/// Keeps back that a floor found nothing: it may lie further left.
+/// Withholds an empty answer of a floor: the floor may lie further left.
 class FloorCatch final : public Handler {
  public:
   explicit FloorCatch(Handler& to) : to_(to) {}
@@ -78,8 +76,8 @@ class FloorCatch final : public Handler {
   bool goes_left_ = false;
 };
 
-/// Of a scan from a floor: hands on the items if they begin with one, at or below `low`; else it
-/// stops the scan, for the floor lies further left.
+/// For a scan from a floor: delivers the items if the first one is at or below `low`; else stops
+/// the scan, because the floor lies further left.
 class FromFloorCatch final : public Handler {
  public:
   FromFloorCatch(Handler& to, std::string_view low) : to_(to), low_(low) {}
@@ -100,8 +98,7 @@ class FromFloorCatch final : public Handler {
   bool goes_left_ = false;
 };
 
-/// Keeps items until it is known whether they are all that are wanted; large ones are not waited
-/// for, and the scan is stopped.
+/// Buffers items until it is known whether they are all; stops the scan at large ones.
 class Keeping final : public Handler {
  public:
   void done(const Completion& completion) override { completion_ = completion; }
@@ -115,7 +112,7 @@ class Keeping final : public Handler {
   }
   [[nodiscard]] const Completion& completion() const { return completion_; }
   [[nodiscard]] std::size_t size() const { return kept_.size(); }
-  /// Hands them on, and the answer.
+  /// Delivers the items, and the completion.
   void deliver(std::uint64_t tag, Handler& to) const {
     std::vector<Item> items;
     items.reserve(kept_.size());

@@ -59,7 +59,7 @@ void add_part(MapStats& sum, const MapStats& part) {
 ShardedMap::ShardedMap(std::string name, const OpenedMap& opened, std::uint64_t node_id,
                        std::shared_ptr<RemoteSessions> home, std::shared_ptr<PeerSessions> peers)
     : name_(std::move(name)),
-      options_(tree::options_of(opened.shape, opened.durability)),
+      options_(opened.options()),
       max_key_bytes_(opened.shape.key_bytes_max),
       home_(std::move(home)),
       peers_(std::move(peers)),
@@ -80,7 +80,7 @@ ShardedMap::Nodes ShardedMap::newer_than(const Nodes& known) {
   const auto opened = open_map_by((*session)->requests, name_, true);
   if (!opened || !opened->shard || opened->shard->uid == known->map().uid) return nullptr;
   // Of other limits it is no map that this handle's caller knows.
-  const MapOptions options = tree::options_of(opened->shape);
+  const MapOptions options = opened->options();
   if (opened->shape.key_bytes_max != max_key_bytes_ || options.versions != options_.versions) {
     return nullptr;
   }

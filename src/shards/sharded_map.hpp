@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A map that is split by key range over several nodes, as one map: calls on one key go to the node
+// A map that is range-partitioned over several nodes, as one map: calls on one key go to the node
 // of its shard; ranges across borders are read from a cut (sharded_cut.hpp); batches across borders
 // are refused with crosses_shards.
 //
-// A node that has not the shard, or not any more, refuses and does nothing. Then the shard map is
-// read again by the map's name, of the node by which the map was opened, and the call goes on by
-// that, at most kTries times. What fails with connection_lost is never repeated.
+// A node that does not own the shard (any more) refuses and does nothing. Then the client reloads
+// the shard map by the map's name, from the node by which the map was opened, and retries, at most
+// kTries times. Calls that fail with connection_lost are never repeated.
 //
 // Invariants
 // 1. A write is sent to one node at a time, and again only if that node has refused it.
-// 2. Items that were delivered are never delivered again: a range that has delivered any is not
-//    repeated.
+// 2. Items are never delivered twice: a range that has delivered any is not repeated.
 //
 // Thread: any, but for pipelines: one at a time.
 #pragma once
@@ -32,7 +31,7 @@ class ShardedMap final : public MapImpl {
   static constexpr int kTries = 4;
   using Nodes = std::shared_ptr<ShardNodes>;
 
-  /// `home`: the sessions by which it was found first; `opened`: what its node told, a shard.
+  /// `home`: the sessions by which it was first found; `opened`: its node's answer, a shard.
   ShardedMap(std::string name, const OpenedMap& opened, std::uint64_t node_id,
              std::shared_ptr<RemoteSessions> home, std::shared_ptr<PeerSessions> peers);
 
@@ -55,9 +54,9 @@ class ShardedMap final : public MapImpl {
   Result<MapStats> stats() override;
   Result<std::vector<std::string>> audit() override { return fail(Code::unsupported); }
 
-  /// By which calls that begin now are routed.
+  /// The routing of calls that begin now.
   [[nodiscard]] Nodes nodes() const;
-  /// Those by a newer shard map than that of `known`; null: there is none. Cost: a round trip.
+  /// Routing by a newer shard map than that of `known`; null: there is none. Cost: a round trip.
   Nodes newer_than(const Nodes& known);
 
  private:
@@ -66,7 +65,7 @@ class ShardedMap final : public MapImpl {
   template <class Call>
   std::invoke_result_t<const Call&, RemoteMap&> on_shard_of(std::string_view key, const Call& call);
   Result<void> try_run(const Nodes& nodes, const Request& request, Handler& handler);
-  /// Has `try_by(nodes, handler)` run it, and again where the shard map is out of date.
+  /// Calls `try_by(nodes, handler)`, and again if the shard map is outdated.
   template <class Try>
   Result<void> run_by(const Request& request, Handler& handler, const Try& try_by);
   Result<void> try_parts(const Nodes& nodes, const Request& scan, std::uint32_t parts,
@@ -83,7 +82,7 @@ class ShardedMap final : public MapImpl {
   const std::shared_ptr<RemoteSessions> home_;
   const std::shared_ptr<PeerSessions> peers_;
   mutable std::mutex mutex_;  // guards nodes_
-  std::mutex newer_;          // held while nodes are asked for a newer one
+  std::mutex newer_;          // held while a newer one is requested
   Nodes nodes_;
 };
 

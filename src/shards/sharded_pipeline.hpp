@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many operations in flight over the shards of a map: a pipeline on each shard, opened when the
-// first request for it comes.
+// Many operations in flight over the shards of a map: a pipeline on each shard, opened at the first
+// request for it.
 //
-// What one shard cannot answer (a range across borders, a floor that lies further left, a shard
-// that has moved) is done afterwards by a call of the map's, one at a time, between two looks at
-// what is in flight.
+// Requests that one shard cannot complete (a range across borders, a floor that lies further left,
+// a moved shard) are completed afterwards by a call of the map, one at a time, between two polls of
+// the pipelines.
 //
 // Invariants
-// 1. Each request is completed once: by its shard, or by the call that follows.
-// 2. Every look serves all shards: none waits until another one is done.
+// 1. Each request is completed once: by its shard, or by the following call.
+// 2. Every poll serves all shards: none waits for another one.
 //
 // Thread: one at a time.
 #pragma once
@@ -35,7 +35,7 @@ class ShardedPipeline final : public PipelineImpl {
  private:
   /// The requests of one submit() that go to one shard.
   class Group;
-  /// What a call of the map's is to do.
+  /// A call of the map to be made.
   struct Later {
     const Request* request;
     Handler* handler;
@@ -53,7 +53,7 @@ class ShardedPipeline final : public PipelineImpl {
   ShardedMap& map_;
   const std::uint32_t in_flight_;
   ShardedMap::Nodes nodes_;
-  std::vector<std::unique_ptr<Group>> groups_;        // go after what has them in flight
+  std::vector<std::unique_ptr<Group>> groups_;        // destroyed after the pipelines that use them
   std::vector<std::unique_ptr<PipelineImpl>> pipes_;  // by shard
   std::deque<Later> later_;
   std::size_t in_groups_ = 0;  // requests that are in flight

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads that may need several shards, one after another: scans in either direction, floors that go
-// left, scans that begin at one. Who runs the part of each shard is given: a snapshot of a cut, or
-// the map itself where it keeps no versions.
+// Reads that may need several shards in sequence: scans in either direction, floors that continue
+// to the left, scans that begin at a floor. The runner of each shard's part is a parameter: a
+// snapshot of a cut, or the map itself if it keeps no versions.
 //
 // Thread: one at a time.
 #pragma once
@@ -37,13 +37,13 @@ struct ShardPart {
 
 using ShardRunner = std::function<Result<Runner*>(std::size_t shard)>;
 
-/// A scan as it is where it begins with its floor: from that on, wherever it lies. `floor` has the
-/// key. Errors: those of the runners.
+/// Converts a scan from a floor into one that begins at its floor, wherever that lies. `floor` has
+/// the key. Errors: those of the runners.
 Result<Request> with_floor_found(const wire::ShardMap& map, const ShardRunner& runner_of,
                                  const Request& scan, std::string& floor);
 
-/// Runs a scan or floor to its completion. `read_version`: what its answer says.
-/// Errors: those of the runners, where nothing was delivered.
+/// Runs a scan or floor to its completion. `read_version`: reported in the completion. Errors:
+/// those of the runners, if nothing was delivered.
 Result<void> run_over_shards(const wire::ShardMap& map, const ShardRunner& runner_of,
                              const Request& request, Handler& handler, Version read_version);
 

@@ -27,7 +27,7 @@ class ShardedSnapshot final : public SnapshotImpl {
   [[nodiscard]] ShardRunner runners() {
     return [this](std::size_t shard) -> Result<Runner*> { return &cut_.part(shard); };
   }
-  /// Where a scan of the shards may be cut, their borders among it.
+  /// Keys at which a scan of the shards may be split, including their borders.
   Result<std::vector<std::string>> borders_of(const Request& scan, ShardSpan span,
                                               std::uint32_t parts);
 

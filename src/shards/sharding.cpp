@@ -132,7 +132,7 @@ Result<ShardingReport> report_shards(const std::string& address, std::string_vie
     if (!opened) return std::unexpected(opened.error());
     if (!opened->shard) return fail(Code::wrong_kind);
     report.map = std::move(*opened->shard);
-    report.options = tree::options_of(opened->shape, opened->durability);
+    report.options = opened->options();
   }
   for (std::size_t i = 0; i < report.map.size(); ++i) {
     ShardReport& shard = report.shards.emplace_back();

@@ -16,8 +16,8 @@ namespace espalier::sql {
 /// Whether an expression is a literal, perhaps behind minus signs.
 [[nodiscard]] bool is_literal(const Expr& expr);
 
-/// The constant that a literal means where a value of kind `wanted` is looked for: text becomes a
-/// date or timestamp, null one of that kind. `invalid`: nothing is looked for.
+/// The constant of a literal where a value of kind `wanted` is expected: text becomes a date or
+/// timestamp, null one of that kind. `invalid`: no expectation.
 /// Errors: in words. Requires: is_literal(expr).
 [[nodiscard]] std::expected<table::Constant, std::string> constant_of(const Expr& expr,
                                                                       wire::ValueKind wanted);

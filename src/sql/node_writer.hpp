@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions of a query as nodes of a pipeline, with their types.
+// Translates expressions of a query into nodes of a pipeline, with their types.
 //
 // Thread: one at a time.
 #pragma once
@@ -22,11 +22,12 @@ class NodeWriter {
     table::ValueType type;
   };
 
-  /// All three live as long; nobody else gives the builder constants.
+  /// All three outlive it; no other code gives the builder constants.
   NodeWriter(std::string_view text, const table::Schema& schema, table::PipelineBuilder& builder)
       : text_(text), schema_(schema), builder_(builder) {}
 
-  /// Writes an expression; a literal becomes what is wanted, if it can (sql/literals.hpp).
+  /// Writes an expression; a literal becomes a constant of the wanted kind, if possible
+  /// (sql/literals.hpp).
   SqlResult<Written> write(const Expr& expr, wire::ValueKind wanted);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Expressions out of PostgreSQL's trees.
+// Builds expressions from PostgreSQL's parse trees.
 //
 // Thread: one at a time.
 #pragma once
@@ -15,7 +15,7 @@ namespace espalier::sql {
 
 class ExpressionParser {
  public:
-  /// `table` and `alias`: what may stand before a column and a point. They live as long.
+  /// `table` and `alias`: allowed qualifiers of a column. They outlive it.
   ExpressionParser(std::string_view text, std::string_view table, std::string_view alias)
       : text_(text), table_(table), alias_(alias) {}
 

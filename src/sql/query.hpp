@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query for a table whose schema is known: the pipeline that runs beside the memory, and what is
-// left for the client.
+// A query translated for a table with a known schema: the pipeline that runs beside the memory, and
+// the rest for the client.
 //
 // The client does arithmetic over aggregates (a division gives a double), distinct over groups, and
-// cuts groups at the limit where it must.
+// cuts groups at the limit where needed.
 //
 // Thread: values; safe to read from any.
 #pragma once
@@ -51,32 +51,32 @@ struct Query {
   std::optional<std::uint64_t> limit_here;  ///< and cuts them
 };
 
-/// What is encrypted: of that a query's text says nothing.
+/// Encryption, which a query's text does not specify.
 struct Encryption {
   bool table = false;
   bool result = false;
 };
 
-/// Errors: columns that there are not, types that do not fit, a pipeline beyond its limits.
+/// Errors: unknown columns, type errors, a pipeline beyond its limits.
 [[nodiscard]] SqlResult<Query> translate(const Statement& statement, const table::Schema& schema,
                                          Encryption encryption = {});
 
-/// Makes the answer of the rows that a run gives.
+/// Computes the answer from the rows of a run.
 class Answer {
  public:
   using Row = std::span<const table::Value>;
   using Take = std::function<void(Row)>;
   using Taken = std::expected<void, std::string>;
 
-  /// Requires: `query` lives as long.
+  /// Requires: `query` outlives it.
   Answer(const Query& query, std::uint64_t seed);
 
   /// Takes rows of the pipeline's result, whole ones; hands out rows of the answer that are
   /// certain. Errors: in words, a value that cannot be worked out.
   Taken take(std::span<const std::byte> rows, const Take& out);
-  /// Hands out the rest, once all rows have come.
+  /// Delivers the rest, after all rows have come.
   Taken finish(const Take& out);
-  /// Whether the answer is whole, so that the run may be cancelled.
+  /// Whether the answer is complete, so that the run may be cancelled.
   [[nodiscard]] bool is_full() const;
   /// Rows handed out.
   [[nodiscard]] std::uint64_t rows() const { return rows_; }

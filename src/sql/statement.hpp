@@ -3,7 +3,7 @@
 //
 //   select [distinct] item, ... from t [where e] [group by c, ...] [limit n]
 //
-// PostgreSQL's own parser reads it; what it accepts and this grammar has not is refused with its
+// PostgreSQL's own parser reads it; what it accepts beyond this grammar is refused with its
 // position and word.
 //
 // Thread: values; parse() is safe from any.
@@ -22,7 +22,7 @@
 
 namespace espalier::sql {
 
-/// What is wrong with a query, in words for people.
+/// A mistake in a query, in words for people.
 struct SqlError {
   std::size_t position = 0;  ///< of the byte where it stands, from 0
   std::string word;          ///< what stands there
@@ -35,7 +35,7 @@ struct SqlError {
 template <class T>
 using SqlResult = std::expected<T, SqlError>;
 
-/// What an expression is made of.
+/// Kinds of expressions.
 enum class ExprKind : std::uint8_t {
   column,
   integer,  // text: its digits, perhaps behind a minus
@@ -62,7 +62,7 @@ struct Expr {
   wire::Aggregate aggregate = wire::Aggregate::none;
   std::vector<Expr> children;  ///< and, or: two and more
 
-  /// Whether it says the same, wherever it stands.
+  /// Whether it is the same expression, at whatever position.
   [[nodiscard]] bool same_as(const Expr& other) const;
   [[nodiscard]] bool has_aggregate() const;
 };

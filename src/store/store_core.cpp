@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "memory/buffer_cache.hpp"
-#include "memory/shared_clock.hpp"
+#include "store/clock_groups.hpp"
 #include "store/thread_context.hpp"
 
 namespace espalier::tree {
@@ -12,6 +12,7 @@ namespace espalier::tree {
 StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
     : region(std::move(region_in)),
       pool(region),
+      groups(std::make_unique<store::ClockGroups>(pool)),
       epochs(base::EpochTable::create(region.header(), participants_max)),
       leases(epochs),
       reclaimer(pool, epochs, leases, epoch_pins,
@@ -25,11 +26,6 @@ StoreCore::StoreCore(memory::Region region_in, std::uint32_t participants_max)
 }
 
 StoreCore::~StoreCore() = default;
-
-void StoreCore::share_clock() {
-  clock = std::make_unique<memory::SharedClock>();
-  volatile_clock = std::make_unique<memory::SharedClock>();
-}
 
 bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   bool freed = reclaimer.collect(cache);

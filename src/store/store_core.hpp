@@ -22,8 +22,8 @@
 #include "store/store_parts.hpp"
 #include "store/stored_object.hpp"
 
-namespace espalier::memory {
-class SharedClock;
+namespace espalier::store {
+class ClockGroups;
 }
 
 namespace espalier::tree {
@@ -59,21 +59,10 @@ struct StoreCore {
   /// StorePart::give_back. Requires: no lock is held but the catalogue's or a map's structure lock.
   bool free_some(memory::BufferCache& cache, bool insists);
 
-  /// From now on objects with versions that are made share one clock, so that one transaction may
-  /// write several of them; and those that are kept nowhere another one. Errors: std::bad_alloc.
-  /// Requires: there are none, and nobody reads the region from elsewhere.
-  void share_clock();
-  /// The shared clock of an object with versions that is made with this; null: it has its own.
-  [[nodiscard]] memory::SharedClock* clock_for(std::optional<Durability> own) const {
-    return own == Durability::none ? volatile_clock.get() : clock.get();
-  }
-
-  std::unique_ptr<memory::SharedClock> clock;  // null: each object has its own
-  /// That of objects which a crash may lose while others are kept: their versions come again, so
-  /// they are none of the others'.
-  std::unique_ptr<memory::SharedClock> volatile_clock;
   memory::Region region;
   memory::BufferPool pool;
+  /// Of objects that share a clock, whose words lie in the region. Never null.
+  const std::unique_ptr<store::ClockGroups> groups;
   base::EpochTable epochs;
   base::LeaseTable leases;     // of readers elsewhere
   base::EpochPins epoch_pins;  // of what is copied after its walk has ended

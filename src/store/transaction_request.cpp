@@ -113,8 +113,8 @@ std::expected<std::vector<ObjectSteps>, TransactionRefusal> read_transaction(
   if (auto read = read_steps(reader, objects); !read) return std::unexpected(read.error());
   if (const auto clock = clock_of(objects); !clock) {
     return refuse(Code::unsupported, clock.error().detail,
-                  "maps that one transaction names must share a clock: those of a store that is "
-                  "made with a shared clock do");
+                  "maps that one transaction names must be of one group, named when they are made "
+                  "(espalier map create --in-group), and either all kept over a crash or none");
   }
   return objects;
 }

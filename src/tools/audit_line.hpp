@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A record of the audit log as a line of the node's log, in fields that a program can read:
+// Formats a record of the audit log as a line of the node's log, in machine-readable fields:
 //
 //     audit act=put outcome=not_permitted reason=takes_write name=shop role=read
 //           from="roce 192.0.2.1:4791" object="orders/1"
 //
-// without the break. Fields that say nothing are left out. What stands in quotes has '"' and '\'
-// with a backslash before them, and bytes that are no text as \xNN.
+// all on one line. Empty fields are omitted. Quoted values escape '"' and '\' by a backslash, and
+// non-text bytes as \xNN.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier bench: starts the benchmarks, which are a program of their own, so that whoever runs a
-// node needs none of the stores that they compare with.
+// espalier bench: starts the benchmarks, a program of their own, so that a machine that runs a node
+// needs none of the stores that they compare with.
 #include <CLI/CLI.hpp>
 #include <string>
 #include <utility>

@@ -12,7 +12,7 @@ namespace {
 
 constexpr const char* kProgram = "espalier-bench";
 
-/// Beside the program that runs; empty if the system does not tell where that is.
+/// Beside the program that runs; empty if the system does not say where that is.
 std::string path_beside_this() {
   std::error_code error;
   const std::filesystem::path self = std::filesystem::read_symlink("/proc/self/exe", error);

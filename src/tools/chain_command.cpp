@@ -218,13 +218,13 @@ Outcome<int> remove_member(Environment& environment, const ChainOptions& options
     return failed(fmt::format("'{}' is the last member of the chain", options.name), "");
   }
   chain::View next = view->without({member->number});
-  next.whole = next.whole || !joins;  // whoever removes a member says that the others have all
+  next.whole = next.whole || !joins;  // removing a member asserts that the others have all records
   if (auto put = put_next(**membership, next); !put) return put;
   environment.out << fmt::format("removed {}\n", options.name);
   return kOk;
 }
 
-/// Whether nobody answers there, as far as this machine sees: nothing listens, or is silent.
+/// Whether no process answers there, as far as this machine sees: nothing listens, or is silent.
 bool is_silent(const chain::MemberEntry& member) {
   const auto status = ask_member(member);
   if (status || status.error().code == Code::connection_lost) return !status;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Chains whose members nobody runs; tests/commands/run_chain_test.cpp has those that run.
+// Chains whose members do not run; tests/commands/run_chain_test.cpp has those that run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST_F(ChainCommand, WhatIsThereIsNeitherMadeNorAddedAgain) {
   EXPECT_THAT(tool_.out(), HasSubstr("epoch 2,"));
 }
 
-// Members 1 and 2 were there; the second was left out, and nobody is left of the first.
+// Members 1 and 2 were there; the second was left out, and the first is gone.
 class ChainRestore : public ChainCommand {
  protected:
   void SetUp() override {
@@ -81,7 +81,7 @@ TEST_F(ChainRestore, GoesOnWithWhoWasLeftOutOnceTheLossIsAccepted) {
   EXPECT_EQ(restored.epoch, 3u);
   EXPECT_EQ(restored.members, (std::vector<chain::MemberEntry>{{2, "b", "shm:new"}}));
   EXPECT_TRUE(restored.whole);
-  // The next one that joins has a number that nobody ever had.
+  // The next one that joins has a number that no member ever had.
   EXPECT_EQ(restored.with_joining("c", "shm:c").joining->number, 3u);
 }
 
@@ -99,7 +99,7 @@ TEST_F(ChainRestore, OnlyTheFolderOfOneThatWasLeftOutIsTaken) {
   EXPECT_EQ(view().epoch, 2u);
 }
 
-// It was started meanwhile, and asked a chain of which nobody lives to let it join.
+// It was started meanwhile, and asked a chain without a live member to let it join.
 TEST_F(ChainRestore, AFolderThatWasToJoinIsWhatItWasUntilItHasACheckpoint) {
   ASSERT_TRUE(node::keep_chain_folder_before(path("2"), {chain_, 2}));
   ASSERT_TRUE(node::write_chain_folder(path("2"), {chain_, 3, true}));

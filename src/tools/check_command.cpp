@@ -161,7 +161,7 @@ void print_check_text(std::ostream& out, const Map& map, const MapCheckReport& r
   }
 }
 
-/// The map's own number of items is that of one version only while nobody writes.
+/// The map's own item count belongs to one version only while no client writes.
 void compare_number(const MapStats& before, const MapStats& after, MapCheckReport& report) {
   const bool quiet = before.write_version == after.write_version && after.write_version != 0;
   if (quiet && report.faults.empty() && report.items != after.items) {
@@ -212,7 +212,7 @@ Outcome<std::vector<std::string>> names_of_both_kinds(const Store& store) {
   return names;
 }
 
-/// Whether somebody has dropped the map: which is no reason to leave the others unchecked.
+/// Whether a client has dropped the map: the others are checked all the same.
 bool is_gone(const Store& store, const std::string& name) {
   const auto names = names_of_both_kinds(store);
   return names && std::find(names->begin(), names->end(), name) == names->end();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier check --data: the data folder of a node that does not run (node/data_check.hpp).
+// espalier check --data: checks the data folder of a stopped node (node/data_check.hpp).
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,9 @@
 
 namespace espalier::tools {
 
-/// Reads the folder's log, makes its objects again in memory of `memory_bytes_max` (0: as a node
-/// by default), audits them, and prints what is there. Returns kFailed where something is wrong
-/// with objects; fails where the folder cannot be read, or is damaged, once what comes before the
-/// damage is printed.
+/// Reads the folder's log, rebuilds its objects in memory of `memory_bytes_max` (0: the default of
+/// nodes), audits them, and prints what is there. Returns kFailed if objects have faults. Fails if
+/// the folder cannot be read, or is damaged, after printing the part before the damage.
 [[nodiscard]] Outcome<int> check_data_folder(Environment& environment, const std::string& path,
                                              std::uint64_t memory_bytes_max, bool json);
 

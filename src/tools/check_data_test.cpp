@@ -151,8 +151,8 @@ TEST_F(CheckData, FoldersThatAreNoneAreNamed) {
   EXPECT_THAT(tool.err(), HasSubstr("--memory-max"));
 }
 
-// What is cut off at a border of blocks was never there, as far as anybody can tell; so it is a
-// shorter log, and a good one.
+// A log cut at the border of blocks is identical to one that ended there; so it is a valid,
+// shorter log.
 TEST_F(CheckData, AShorterLogHasFewerRecords) {
   ASSERT_NO_FATAL_FAILURE(put_in_blocks(6));
   const std::string segment = segments().back();

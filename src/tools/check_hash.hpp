@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier check` does with a hash map: the check (hash_check.hpp), and what it prints.
+// `espalier check` for a hash map: runs the check (hash_check.hpp) and prints the result.
 #pragma once
 
 #include <cstdint>
@@ -10,11 +10,11 @@
 
 namespace espalier::tools {
 
-/// Checks a hash map of a node while others use it. Returns whether no fault was found.
+/// Checks a hash map of a node while clients use it. Returns whether no fault was found.
 /// Fails if the node does.
 [[nodiscard]] Outcome<bool> check_served_hash(Environment& environment, const HashMap& map,
                                               bool json);
-/// Checks one that was filled from files, its structure too. Returns the command's exit code.
+/// Checks one filled from files, including its structure. Returns the command's exit code.
 [[nodiscard]] Outcome<int> check_loaded_hash(Environment& environment, const HashDataset& data,
                                              bool json);
 

@@ -53,7 +53,7 @@ TEST_F(CheckNode, ComparesAWalkOfAHashMapWithGetsAndItsNumber) {
   EXPECT_EQ(object["items"], 2);
   EXPECT_EQ(object["compared"], true);
   EXPECT_EQ(object["gets"], 2);
-  // A key that is not where its hash says is found by nobody.
+  // A key that is not where its hash says is never found.
   ASSERT_GE(overwrite("treepear", "twigpear"), 1u);
   EXPECT_EQ(run({"check", "--map", "h"}), kFailed);
   EXPECT_EQ(tool.out(),

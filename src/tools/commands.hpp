@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands, one function each, that add a command's options to the parser. A command that the
-// parser meets puts what is to be done into `chosen`; nothing is done while parsing.
+// The commands, one function each, which adds the command's options to the parser. When the parser
+// meets a command, it stores the action in `chosen`; nothing runs while parsing.
 #pragma once
 
 #include <optional>
@@ -46,17 +46,17 @@ void add_bench_command(CLI::App& app, Environment& environment, Action& chosen);
 /// All of the above, and `completion`.
 void add_commands(CLI::App& app, Environment& environment, Action& chosen);
 
-/// What `espalier bench ...` or `espalier help bench ...` hands to the program of the benchmarks;
-/// nothing if it is another command.
+/// Arguments of `espalier bench ...` or `espalier help bench ...` for the benchmark program;
+/// nullopt for another command.
 [[nodiscard]] std::optional<std::vector<std::string>> bench_arguments(
     std::span<const std::string> arguments);
 
-/// Commands of `table` with files of their own.
+/// Commands of `table` in files of their own.
 void add_table_load(CLI::App& table, Environment& environment, Action& chosen);
 void add_table_query(CLI::App& table, Environment& environment, Action& chosen);
 void add_table_export(CLI::App& table, Environment& environment, Action& chosen);
 
-/// Those of the commands of `switch` that are not with it.
+/// Commands of `switch` in other files.
 void add_switch_controller(CLI::App& above, Environment& environment, Action& chosen);
 void add_switch_resources(CLI::App& above, Environment& environment, Action& chosen);
 void add_switch_entries(CLI::App& above, Environment& environment, Action& chosen);

@@ -120,7 +120,7 @@ TEST(DataPlaceOfCommands, OptionsWithoutMeaningAreRefused) {
   refused({"erase", "k", "--drop-bad-lines"}, "--drop-bad-lines is for files");
   refused({"load", "a.csv", "--node-bytes", "512"}, "--node-bytes says what a new map is like");
   refused({"load"}, "no data to work on");
-  // How to write is said to a node's map as well; only nobody listens there.
+  // Output options apply to a node's map as well; only the node is missing.
   EXPECT_EQ(tool.run({"export", "--at", "unix:/n", "--to", "csv", "--separator", ";"}), kFailed);
   EXPECT_EQ(tool.run({"load", "a.csv", "--format", "csv", "--at", "unix:/n"}), kFailed);
 }

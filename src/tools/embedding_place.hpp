@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands on embedding tables share: the way to a node's tables, and what its refusals
-// say.
+// Shared code of the commands on embedding tables: access to a node's tables, and messages for its
+// refusals.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,7 +15,7 @@
 
 namespace espalier::tools {
 
-/// A node, and what is asked of it.
+/// A node, and the table concerned.
 struct EmbeddingPlace {
   std::string address;
   Store store;
@@ -29,7 +29,7 @@ struct EmbeddingPlace {
 [[nodiscard]] std::string embedding_quoted(const std::string& name);
 /// "model 'ads'".
 [[nodiscard]] std::string model_quoted(const std::string& name);
-/// What could not be done with a table of this name, and why.
+/// The failed action on a table of this name, and the reason.
 [[nodiscard]] std::unexpected<Failure> fail_on_embedding(const EmbeddingPlace& place,
                                                          const std::string& what,
                                                          const std::string& name,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands of embedding tables and of models have alike: a name, an address, --json, and
-// something that they do at that node.
+// Shared code of the commands of embedding tables and of models: a name, an address, --json, and an
+// action at that node.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -17,8 +17,8 @@ namespace espalier::tools {
 template <class Options>
 using EmbeddingWork = Outcome<int> (*)(Environment&, const Options&, EmbeddingPlace&);
 
-/// Adds one. `Options` has `name`, `json` and `at`, and where the command may read by itself
-/// `access`; `of` says whose name NAME is.
+/// Adds one. `Options` has `name`, `json` and `at`, and, if the command may read directly,
+/// `access`; `of` describes NAME.
 template <class Options>
 CLI::App& add_embedding_subcommand(CLI::App& parent, const std::shared_ptr<Options>& options,
                                    Environment& environment, Action& chosen, const char* name,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one run of the command sees of the world, and how it tells what went wrong.
+// The environment of one run of the command: its access to the outside world, and its error output.
 //
 // A command gets an Environment and returns an exit code; it opens, prints and measures through the
-// Environment only. So tests and fuzzers run commands as plain functions (tools/run.hpp).
-// Nodes and the fabric are part of the world: what is not given here cannot be reached or started.
+// Environment only. So tests and fuzzers run commands as plain functions (tools/run.hpp). Nodes and
+// the fabric are part of the environment: without a function here, they cannot be reached or
+// started.
 #pragma once
 
 #include <cstdint>
@@ -36,8 +37,7 @@ using cmdline::kUsage;
 using cmdline::misused;
 using cmdline::Outcome;
 
-/// Loads the configuration of a node anew: the same flags and variables, and the file as it is by
-/// then.
+/// Reloads the configuration of a node: the same flags and variables, and the current file.
 using LoadAgain = std::function<std::expected<node::Loaded, std::vector<node::Problem>>()>;
 
 using OpenedData = std::expected<std::unique_ptr<node::DataReader>, node::DataMistake>;
@@ -49,42 +49,42 @@ struct Environment {
   Files& files;
   bool out_is_terminal = false;
   bool err_is_terminal = false;
-  bool colour = false;                    ///< of messages on `err`
-  std::function<std::uint64_t()> now_ns;  ///< a clock that only goes forward
-  /// Limit on the memory of a map unless the command line says otherwise; 0: the library's own.
+  bool colour = false;                    ///< in messages on `err`
+  std::function<std::uint64_t()> now_ns;  ///< a monotonic clock
+  /// Default limit on the memory of a map; 0: the library's own.
   std::uint64_t memory_bytes_max = 0;
   /// All variables of the process.
   std::vector<std::pair<std::string, std::string>> variables{};
   std::uint64_t user_id = 0;
-  /// Memory of the machine, or of this process's control group if that is less; 0: not known.
+  /// Memory of the machine, or of this process's control group if that is less; 0: unknown.
   std::uint64_t machine_bytes = 0;
-  /// What --secret-file names; nothing: it is not given.
+  /// The value of --secret-file; nullopt: not given.
   std::optional<std::string> secret_file{};
-  /// The user that --node-user names; nothing: it is not given.
+  /// The user of --node-user; nullopt: not given.
   std::optional<std::uint32_t> node_user{};
   /// Connects to the node at an address, as Store::connect.
   std::function<Result<Store>(const std::string& address, const StoreOptions& options)> connect =
       refuse_to_connect;
-  /// Runs a node until it is told to stop; returns the exit code.
+  /// Runs a node until it is asked to stop; returns the exit code.
   std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve =
       refuse_to_serve;
 
-  /// Opens the data folder of a node that does not run, as node::DataReader::open.
+  /// Opens the data folder of a stopped node, as node::DataReader::open.
   std::function<OpenedData(const std::string& path)> open_data_folder = refuse_to_open_data;
 
-  /// Becomes the program of the benchmarks, with these arguments; returns only if it cannot.
+  /// Executes the benchmark program with these arguments; returns only on failure.
   std::function<Failure(std::vector<std::string> arguments)> start_bench = refuse_to_start_bench;
 
-  /// Opens an end of the fabric that listens, as fabric::open_for_listening.
+  /// Opens a listening fabric endpoint, as fabric::open_for_listening.
   std::function<Result<fabric::Listening>(const fabric::FabricAddress&,
                                           std::shared_ptr<fabric::RegionTable>)>
       listen_on_fabric = refuse_to_listen;
-  /// Opens an end of the fabric that connects, as fabric::open_for_connecting.
+  /// Opens a connecting fabric endpoint, as fabric::open_for_connecting.
   std::function<Result<fabric::Connecting>(const fabric::FabricAddress&,
                                            std::shared_ptr<fabric::RegionTable>,
                                            const std::optional<fabric::roce::IpAddress>&)>
       reach_on_fabric = refuse_to_reach;
-  /// Notices from now on when the command is asked to stop; null: nobody can ask.
+  /// Watches for requests to stop the command from now on; null: none can come.
   std::function<std::unique_ptr<StopRequest>()> notice_stop = [] { return nullptr; };
 
   /// Takes the whole terminal; null: there is none.
@@ -104,11 +104,11 @@ struct Environment {
       const std::optional<fabric::roce::IpAddress>& local);
 };
 
-/// The value of a variable; nothing if there is none, or an empty one.
+/// The value of a variable; nullopt if it is unset or empty.
 [[nodiscard]] std::optional<std::string> variable(const Environment& environment,
                                                   std::string_view name);
 
-/// The system's words for an errno that an Error carries; the library's for other errors.
+/// The system's message for an errno in an Error; the library's for other errors.
 [[nodiscard]] std::string reason(const Error& error);
 
 /// How messages of this run are printed.

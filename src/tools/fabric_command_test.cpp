@@ -212,7 +212,7 @@ TEST_P(FabricCommandConcurrency, WhoeverElseListensIsNotMistaken) {
   const auto bytes = std::as_bytes(std::span(&greeting, 1));
   EXPECT_THAT(ask(bytes.first(7), true), HasSubstr("is no espalier fabric serve"));
   EXPECT_THAT(ask(bytes, true), HasSubstr("greets in version 2, and this command knows 1"));
-  // A key that nobody has given.
+  // A key that was never issued.
   greeting.version = wire::kFabricGreetingVersion;
   greeting.bytes = 1 << 20;
   greeting.rights = 7;

@@ -106,7 +106,7 @@ class Pinger {
     switch (opcode_) {
       case Opcode::write: return WorkRequest::write(slot, bytes_of(slot), link_.region().key, at);
       case Opcode::fetch_add: return WorkRequest::fetch_add(slot, link_.region().key, at, 0);
-      // Its echo tells that it went; and is never longer, so both may use the same bytes.
+      // Its echo confirms it, and is never longer, so both may use the same bytes.
       case Opcode::send: return WorkRequest::send(slot, bytes_of(slot)).unsignalled();
       default: return WorkRequest::read(slot, bytes_of(slot), link_.region().key, at);
     }

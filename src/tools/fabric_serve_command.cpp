@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // espalier fabric serve: memory that others may reach, and messages that come back.
 //
-// This thread waits to be told to stop; another one serves.
+// This thread waits for the request to stop; another one serves.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

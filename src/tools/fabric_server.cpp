@@ -57,7 +57,7 @@ void FabricServer::take(const fabric::Completion& completion) {
   post_receive(slot);
 }
 
-// Only while nothing is told and not taken, so that a number that is used again means one pair.
+// Only while no completion is pending, so that a reused number means one pair.
 void FabricServer::forget_ended() {
   if (queue_.waiting() != 0) return;
   std::erase_if(pairs_, [](const auto& entry) {
@@ -96,7 +96,7 @@ void FabricServer::run() {
     accept_all();
     if (count == 0 && !spin_) endpoint_.wait(kServerLookNs);
   }
-  // Whoever is connected hears that this is the end.
+  // Closes the connections and notifies the peers.
   pairs_.clear();
   endpoint_.progress();
 }

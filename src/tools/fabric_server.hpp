@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asked end of links, for those who try one by hand: it offers memory to everybody who
-// connects, and sends messages back. One-sided work needs nothing of it but progress.
+// The server end of links, for manual tests: it offers memory to every client, and echoes messages.
+// One-sided requests need nothing of it but progress.
 //
-// A receive and the echo of what it took share a slot: its bytes are sent from where they came to,
-// and it is a receive again when they have left. So whoever sends faster than echoes go waits.
+// A receive and the echo of its message share a slot: the echo is sent from the received bytes, and
+// the slot is posted as a receive again when the send has completed. So a client that sends faster
+// than echoes leave has to wait.
 //
 // Thread: run() takes one; stop() any.
 #pragma once
@@ -35,7 +36,7 @@ class FabricServer {
     std::uint64_t echo_bytes = 0;
   };
 
-  /// `spin`: never sleep, which answers sooner and takes a core. The endpoint, which listens,
+  /// `spin`: never sleep, which lowers latency and takes a core. The endpoint, which listens,
   /// outlives the server.
   FabricServer(fabric::Endpoint& endpoint, const fabric::RemoteRegion& region,
                fabric::RemoteRights rights, bool spin);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one seam between the command and the world's files, so that tests and fuzzers run the whole
-// command without touching a disk (tools/memory_files.hpp) and the program runs it on real ones
+// The interface between the command and the file system, so that tests and fuzzers run the whole
+// command without touching a disk (tools/memory_files.hpp) and the program runs it on real files
 // (tools/os_files.hpp).
 //
-// Invariant: a FileWriter makes nothing visible before commit(); a writer that goes away without it
-// leaves the old file as it was. Thread: each object by one thread at a time.
+// Invariant: a FileWriter makes nothing visible before commit(); destroying it before leaves the
+// old file as it was.
+// Thread: each object by one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -20,10 +21,10 @@ namespace espalier::tools {
 
 using base::ByteSource;
 
-/// The name of a file by which commands mean standard input.
+/// The file name that means standard input.
 inline constexpr std::string_view kStandardInput = "-";
 
-/// A new content for a file, which takes the place of the old one all at once.
+/// New contents of a file, which replace the old ones atomically.
 class FileWriter {
  public:
   virtual ~FileWriter() = default;
@@ -33,12 +34,12 @@ class FileWriter {
   virtual Result<void> commit() = 0;
 };
 
-/// What is known about a file without opening it.
+/// Facts about a file, without opening it.
 struct FileInfo {
   bool exists = false;
   std::optional<std::uint64_t> size_bytes{};  ///< regular files only
-  bool is_fifo = false;                       ///< to open it waits for a writer
-  std::string stamp{};  ///< changes when the file changes; empty if it is not there
+  bool is_fifo = false;                       ///< opening it waits for a writer
+  std::string stamp{};  ///< changes when the file changes; empty if it does not exist
 };
 
 /// Opens files by name. All errors are Code::system with errno as detail.
@@ -46,7 +47,7 @@ class Files {
  public:
   virtual ~Files() = default;
   [[nodiscard]] virtual Result<std::unique_ptr<ByteSource>> open(const std::string& path) = 0;
-  /// Begins a new content of `path`, which need not exist.
+  /// Begins new contents of `path`, which need not exist.
   [[nodiscard]] virtual Result<std::unique_ptr<FileWriter>> replace(const std::string& path) = 0;
   [[nodiscard]] virtual Result<FileInfo> info(const std::string& path) = 0;
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Examines a hash map from outside: a walk delivers as many items as the map says that it has, and
-// gets find what the walk delivers, while others use it. What changed meanwhile is no fault;
-// whether anything may have, versions tell.
+// Black-box check of a hash map while clients use it: a walk delivers as many items as the map
+// reports, and gets find what the walk delivers. Concurrent changes are no fault; versions show
+// whether there may be any.
 //
-// What this cannot see: how the table is built, what memory is lost, and wrong answers that agree.
+// It cannot detect a wrong structure, lost memory, or wrong answers that agree.
 //
 // Thread: one at a time.
 #pragma once
@@ -19,10 +19,10 @@
 namespace espalier::tools {
 
 struct HashCheckOptions {
-  /// Nobody writes meanwhile. If not, and the map has no versions, only the walk itself is looked
-  /// at.
+  /// No client writes meanwhile. If false, and the map has no versions, only the walk itself is
+  /// checked.
   bool steady = false;
-  /// Of the first so many items each is asked for by a get, of those behind every 16th.
+  /// Each of the first so many items is checked by a get, every 16th of later ones.
   std::uint64_t all_of_first = 4096;
 };
 
@@ -31,13 +31,13 @@ struct HashCheckReport {
 
   std::uint64_t items = 0;
   std::uint64_t gets = 0;
-  bool quiet = false;               ///< nobody wrote meanwhile, so that all could be compared
+  bool quiet = false;               ///< no client wrote meanwhile, so that all was compared
   std::vector<std::string> faults;  ///< a sentence each; the first ones
-  /// What ended the check before its end, and says nothing about the map: the node is gone, ...
+  /// An error that ended the check early and is not a fault of the map, e.g. a lost connection.
   std::optional<Error> stopped_by;
 };
 
-/// Runs the check. `progress` is told of the items looked at so far.
+/// Runs the check. `progress` receives the number of items checked so far.
 /// Cost: reads all of the map; on a node as HashMap::walk, and a round trip for each get.
 [[nodiscard]] HashCheckReport check_hash_map(
     const HashMap& map, const HashCheckOptions& options,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When something is due that is said once an hour, by whatever clock its owner has.
+// Schedules a message once an hour, by its owner's clock.
 //
 // Thread: one.
 #pragma once
@@ -15,12 +15,11 @@ class Hourly {
   /// Due an hour from now for the first time.
   explicit Hourly(std::uint64_t now_ns) : next_ns_(now_ns + kHourNs) {}
 
-  /// How long until it is due.
+  /// Time until it is due.
   [[nodiscard]] std::uint64_t left_ns(std::uint64_t now_ns) const {
     return next_ns_ > now_ns ? next_ns_ - now_ns : 0;
   }
-  /// Whether it is due. If so the next time is an hour from now: hours that were slept through are
-  /// not made up for.
+  /// Whether it is due. If so the next time is an hour from now: missed hours are skipped.
   [[nodiscard]] bool take(std::uint64_t now_ns) {
     if (left_ns(now_ns) != 0) return false;
     next_ns_ = now_ns + kHourNs;

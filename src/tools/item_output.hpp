@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text on its way from a scan to a stream or a file, gathered into large pieces.
+// Buffers text from a scan on its way to a stream or a file.
 #pragma once
 
 #include <string>
@@ -16,7 +16,7 @@ class TextSink {
   virtual bool take(std::string_view text) = 0;
 };
 
-/// Into a stream, until it fails: a reader that went away ends the work early and in silence.
+/// Writes to a stream, until it fails: if the reader has gone, work ends early and silently.
 class StreamSink : public TextSink {
  public:
   explicit StreamSink(std::ostream& stream) : stream_(stream) {}
@@ -29,7 +29,7 @@ class StreamSink : public TextSink {
   std::ostream& stream_;
 };
 
-/// Into a file that is not visible yet; remembers why it failed.
+/// Writes to a file not visible yet; remembers an error.
 class WriterSink : public TextSink {
  public:
   explicit WriterSink(FileWriter& writer) : writer_(writer) {}
@@ -44,7 +44,7 @@ class WriterSink : public TextSink {
   Result<void> status_;
 };
 
-/// A string that empties itself into a sink when it is long enough.
+/// A string that flushes into a sink when it is long enough.
 class GatheredText {
  public:
   explicit GatheredText(TextSink& sink) : sink_(sink) {}
@@ -55,7 +55,7 @@ class GatheredText {
     constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
     return text_.size() < kPieceBytes || finish();
   }
-  /// Passes on what is left.
+  /// Flushes the rest.
   bool finish() {
     const bool more = text_.empty() || sink_.take(text_);
     text_.clear();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a node and of its objects as JSON, named alike by all commands.
+// Statistics of a node and of its objects as JSON, with the same names in all commands.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -13,20 +13,20 @@
 
 namespace espalier::tools {
 
-/// The numbers of a node that stand in this group ("helpers") of JSON, as its table has them. Null:
-/// this node tells none of them.
+/// The statistics of a node in this group ("helpers") of JSON, from the table of statistics. Null:
+/// this node reports none of them.
 [[nodiscard]] nlohmann::ordered_json group_json(const node::NodeNumbers& numbers,
                                                 std::string_view group);
 
-/// Whether an object of this kind has members in JSON as those of its kind always had them; others
-/// are an array of samples (object_json).
+/// Whether objects of this kind have their traditional members in JSON; others are an array of
+/// samples (object_json).
 [[nodiscard]] bool has_members(ObjectKind kind);
-/// Its name under its kind, and a member for each number; samples that have no member here, labels,
-/// or a name that stood before are in an array `samples`, as object_json has them. Any bytes are
-/// read safely. Requires: has_members(object.kind).
+/// Its name under its kind, and a member for each statistic. Samples without a member here, with
+/// labels, or with a name used before are in an array `samples`, as in object_json. Safe for any
+/// bytes. Requires: has_members(object.kind).
 [[nodiscard]] nlohmann::ordered_json members_json(const wire::SampledObject& object);
 
-/// Sets a member of `object` for each number.
+/// Sets a member of `object` for each statistic.
 inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["items"] = stats.items;
   object["height"] = stats.height;
@@ -44,7 +44,7 @@ inline void set_stats(nlohmann::ordered_json& object, const MapStats& stats) {
   object["snapshots"] = stats.snapshots;
 }
 
-/// The same of a hash map.
+/// The same for a hash map.
 inline void set_stats(nlohmann::ordered_json& object, const HashMapStats& stats) {
   object["items"] = stats.items;
   object["memory_bytes"] = stats.memory_bytes;
@@ -58,7 +58,7 @@ inline void set_stats(nlohmann::ordered_json& object, const HashMapStats& stats)
   object["snapshots"] = stats.snapshots;
 }
 
-/// What one has of what principals share.
+/// One principal's share of shared limits.
 [[nodiscard]] inline nlohmann::ordered_json principal_json(const node::PrincipalNumbers& of) {
   nlohmann::ordered_json object;
   set_bytes(object, "principal", of.name);
@@ -68,7 +68,7 @@ inline void set_stats(nlohmann::ordered_json& object, const HashMapStats& stats)
   return object;
 }
 
-/// One that keeps memory from being free.
+/// One holder of retired memory.
 [[nodiscard]] inline nlohmann::ordered_json holder_json(const memory::Holder& holder) {
   nlohmann::ordered_json object;
   object["kind"] = memory::name_of(holder.kind);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Key ranges as the map takes them: from low, included, to high, not included; empty is open.
+// Key ranges of maps: [low, high); an empty bound is open.
 #pragma once
 
 #include <string>
@@ -13,9 +13,8 @@ struct KeyRange {
   std::string high;
 };
 
-/// All keys that begin with `prefix`. What lies above them begins with the prefix counted up by
-/// one, the bytes that cannot be counted up (FF) left off; behind a prefix of FF alone there
-/// is nothing.
+/// All keys that begin with `prefix`. The upper bound is the prefix incremented by one, without
+/// trailing FF bytes; after a prefix of FF alone there is none.
 [[nodiscard]] inline KeyRange prefix_range(std::string_view prefix) {
   std::string high(prefix);
   while (high.ends_with('\xFF')) high.pop_back();

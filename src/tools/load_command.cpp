@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier load: fills a map from files and tells how that went. The map is one of this process, to
-// be looked at and forgotten, or one of a node.
+// espalier load: fills a map from files and reports on it. The map is a temporary one of this
+// process, or one of a node.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

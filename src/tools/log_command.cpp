@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier log dump: what the log of a data folder says was done, record by record. Nothing here
-// knows a kind: each tells its own (engine/redo_target.hpp).
+// espalier log dump: prints the log of a data folder, record by record. Nothing here
+// knows a kind: each kind formats its own records (engine/redo_target.hpp).
 //
 // Invariant: every byte of a record that is printed is made printable here, or JSON.
 #include <fmt/format.h>

@@ -30,7 +30,7 @@ std::vector<std::pair<std::string, std::string>> variables() {
   for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
     const std::string_view entry(*at);
     const std::size_t equals = entry.find('=');
-    if (equals == std::string_view::npos) continue;  // nobody can ask for it
+    if (equals == std::string_view::npos) continue;  // not a variable
     result.emplace_back(entry.substr(0, equals), entry.substr(equals + 1));
   }
   return result;

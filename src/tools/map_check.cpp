@@ -253,7 +253,7 @@ class MapCheck {
       fault("a get of {} finds another value than a scan", quoted_key(item.key));
     }
     if (!ask_for_floor(item.key, item)) return false;
-    // Between an item and the next lie keys that are not there; behind the last, nobody knows yet.
+    // Between an item and the next lie absent keys; after the last one this is unknown yet.
     if (at + 1 == stretch_.size()) return true;
     const std::string absent = key_above(item.key, options_.max_key_bytes);
     if (absent.empty() || absent >= stretch_[at + 1].key) return true;

@@ -19,7 +19,7 @@ using ::testing::IsEmpty;
 
 constexpr std::uint32_t kMaxKeyBytes = 8;
 
-/// Answers as a map would that holds these items, and tells a lie where a test says so.
+/// Answers as a map with these items, with wrong answers where a test asks for them.
 struct Lies {
   std::string get_loses{};        ///< this key
   std::string get_changes{};      ///< the value of this key

@@ -33,6 +33,7 @@ void set_options(nlohmann::ordered_json& object, const MapOptions& options) {
   object["versions"] = options.versions;
   object["snapshot_bytes_max"] = options.snapshot_bytes_max;
   if (options.durability) object["durability"] = name(*options.durability);
+  if (!options.group.empty()) set_bytes(object, "group", options.group);
 }
 
 void set_options(nlohmann::ordered_json& object, const HashMapOptions& options) {
@@ -41,6 +42,7 @@ void set_options(nlohmann::ordered_json& object, const HashMapOptions& options) 
   object["versions"] = options.versions;
   object["snapshot_bytes_max"] = options.snapshot_bytes_max;
   if (options.durability) object["durability"] = name(*options.durability);
+  if (!options.group.empty()) set_bytes(object, "group", options.group);
 }
 
 template <class Options>
@@ -102,7 +104,8 @@ Outcome<int> create_hash_map(Environment& environment, const MapWorkOptions& opt
   if (!made && made.error().code == Code::invalid_argument) {
     return misused(
         fmt::format("no hash map '{}' can be made with these options", cmdline::escaped(name)),
-        "A name has 1 to 255 bytes; --partitions is a power of two from 1 to 512.");
+        "A name, and that of a group, has 1 to 255 bytes; --partitions is a power of two from 1 to "
+        "512; without versions a map is in no group.");
   }
   if (!made) {
     return call_failed(fmt::format("make hash map '{}'", cmdline::escaped(name)), made.error());
@@ -122,6 +125,7 @@ Outcome<int> create_map(Environment& environment, const MapWorkOptions& options,
     hashed.hash.versions = options.map.versions;
     hashed.hash.snapshot_bytes_max = options.map.snapshot_bytes_max;
     hashed.hash.durability = options.map.durability;
+    hashed.hash.group = options.map.group;
     return create_hash_map(environment, hashed, store, address);
   }
   const auto made = store.create_map(name, options.map);
@@ -131,8 +135,9 @@ Outcome<int> create_map(Environment& environment, const MapWorkOptions& options,
   if (!made && made.error().code == Code::invalid_argument) {
     return misused(
         fmt::format("no map '{}' can be made with these options", cmdline::escaped(name)),
-        "A name has 1 to 255 bytes; --node-bytes is a power of two from 512 to 65536, "
-        "--log-bytes a multiple of 64 up to 2048.");
+        "A name, and that of a group, has 1 to 255 bytes; --node-bytes is a power of two from 512 "
+        "to 65536, --log-bytes a multiple of 64 up to 2048; without versions a map is in no "
+        "group.");
   }
   if (!made && made.error().code == Code::unsupported && options.map.durability) {
     return failed(fmt::format("the node at {} makes no map '{}' of this durability", address,
@@ -203,6 +208,7 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
       "  espalier map create --at unix:/run/espalier/espalier.sock words --node-bytes 4096\n"
       "  espalier map create --at unix:/run/espalier/espalier.sock --kind hash sessions\n"
       "  espalier map create --at unix:/run/espalier/espalier.sock --durability none cache\n"
+      "  espalier map create --at unix:/run/espalier/espalier.sock --in-group bank accounts\n"
       "  espalier map drop --at unix:/run/espalier/espalier.sock words\n");
   CLI::App& listing = add_map_work(command, "list", "Print the names of all maps of a kind",
                                    options, environment, chosen, list_maps);
@@ -217,6 +223,10 @@ void add_map_command(CLI::App& app, Environment& environment, Action& chosen) {
                   options->map.snapshot_bytes_max)
       ->group("Map");
   add_durability_option(creation, options->map.durability);
+  creation
+      .add_option("--in-group", options->map.group,
+                  "Group whose maps share a clock, so that one transaction may name several")
+      ->group("Map");
   add_map_work(command, "drop", "Remove a map and all that is in it", options, environment, chosen,
                drop_map);
 }

@@ -135,6 +135,15 @@ TEST_F(NodeCommands, MapsAreMadeListedAndDropped) {
   EXPECT_THAT(tool.out(),
               HasSubstr(R"({"map":"small","node_bytes":512,"log_bytes":64,"versions":false,)"
                         R"("snapshot_bytes_max":1048576})"));
+  EXPECT_EQ(run_map({"create", "account", "--in-group", "bank"}), kOk) << tool.err();
+  EXPECT_EQ(run_map({"create", "ledger", "--kind", "hash", "--in-group", "bank", "--json"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(R"("group":"bank")"));
+  EXPECT_EQ(run_map({"list", "--json"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(R"("group":"bank")"));
+  EXPECT_EQ(run_map({"list", "--json", "--kind", "hash"}), kOk);
+  EXPECT_THAT(tool.out(), HasSubstr(R"("group":"bank")"));
+  EXPECT_EQ(run_map({"create", "odd", "--in-group", "bank", "--no-versions"}), kUsage);
+  EXPECT_THAT(tool.err(), HasSubstr("without versions a map is in no group"));
   EXPECT_EQ(run({"put", "--map", "small", "a", "1"}), kOk);
   EXPECT_EQ(run({"get", "a"}), kFailed);
   EXPECT_EQ(run_map({"create", "small"}), kFailed);
@@ -229,7 +238,7 @@ TEST_F(NodeCommands, StatsTellsOfEveryMap) {
   EXPECT_EQ(object["feed"]["followers"], 0);
 }
 
-// Of a node that is at work: who holds most of what all share, and what there is of it.
+// Of a busy node: the principals with the largest shares of limits, and the limits.
 TEST_F(NodeCommands, StatsTellsOfLimitsAndOfWhoIsNearThem) {
   const auto silent = base::UnixAddress::file(config.node.socket);
   ASSERT_TRUE(silent);
@@ -276,7 +285,7 @@ TEST_F(NodeCommands, StatsTellsOfLimitsAndOfWhoIsNearThem) {
   EXPECT_EQ(nlohmann::json::parse(tool.out())["principals"][0]["snapshots"], 1);
 }
 
-// Who has been let in does not count as one that has not said hello.
+// An accepted client does not count as a pending connection.
 TEST_F(NodeCommands, WhoIsConnectedIsNotPending) {
   for (int i = 0; i < 200; ++i) {
     const Store store = *Store::connect(address);

@@ -62,7 +62,7 @@ spdlog::logger open_log(Environment& environment, node::LogLevel level) {
   return log;
 }
 
-/// Tells systemd, where that started the node.
+/// Notifies systemd, if it started the node.
 void notify_starter(Environment& environment, spdlog::logger& log, std::string_view state) {
   const auto path = variable(environment, "NOTIFY_SOCKET");
   if (!path) return;
@@ -80,7 +80,7 @@ void log_maps(spdlog::logger& log, const node::Config& config, const node::Node&
   log.info("memory: at most {}; {}", format_bytes(config.memory.limit), node.page_message());
 }
 
-/// Who may come to an address of the fabric.
+/// Which clients may connect to a fabric address.
 void log_address(spdlog::logger& log, const node::Config& config, const std::string& address) {
   const auto parsed = fabric::parse(address);
   const fabric::Reach reach = parsed ? fabric::reach_of(*parsed) : fabric::Reach::network;
@@ -94,7 +94,7 @@ void log_address(spdlog::logger& log, const node::Config& config, const std::str
   }
 }
 
-/// Whether the node serves a network without authenticating anybody.
+/// Whether the node serves a network without authentication.
 bool is_open_to_a_network(const node::Config& config) {
   if (!config.clients.open || !config.clients.secrets.empty()) return false;
   return std::ranges::any_of(node::fabric_addresses(config.node.fabric), [](std::string_view each) {
@@ -112,7 +112,7 @@ void audit(spdlog::logger& log, const offload::AuditRecord& record) {
   log.log(record.refusal ? spdlog::level::warn : spdlog::level::info, "{}", audit_line(record));
 }
 
-/// What the user of this machine did who sent a signal.
+/// Audits a signal, by the user of this machine who sent it.
 void audit_signal(spdlog::logger& log, std::string_view act, const std::string& sender,
                   std::string_view object, const Error& outcome) {
   offload::AuditRecord record;
@@ -234,7 +234,7 @@ void audit_secrets(spdlog::logger& log, const node::Node& node, const NotChanged
                failed == not_changed.end() ? Error{} : failed->error);
 }
 
-/// A configuration that is wrong keeps nobody in whose name was taken out of the secrets.
+/// Reloads the secrets even if the configuration is wrong, so that removed names lose access.
 void reload_secrets(spdlog::logger& log, node::Node& node, const std::string& sender) {
   const node::Config same = node.config();
   const NotChanged not_changed = node.change(same);
@@ -383,8 +383,8 @@ class Served {
   std::atomic<bool> left_chain_{false};
 };
 
-/// Waits for the signal that stops the node, and serves those that do not; each hour it warns of
-/// what is open to everybody. Returns the signal's name.
+/// Waits for the signal that stops the node, and handles the others; warns each hour of open
+/// access. Returns the signal's name.
 std::string run_until_stopped(Environment& environment, spdlog::logger& log, Served& served,
                               StopSignals& signals, const node::Config& config,
                               const LoadAgain& load_again) {
@@ -464,7 +464,7 @@ Outcome<void> check_socket_folder(const node::Config& config) {
 
 Failure start_failure(const node::Config& config, const Error& error) {
   const std::string& socket = config.node.socket;
-  // Only the metrics' listener tells a port.
+  // Only the metrics' listener reports a port.
   const bool of_port = config.metrics.port != 0 && error.detail == config.metrics.port;
   if (of_port && error.code == Code::already_exists) {
     return {kFailed, fmt::format("port {} for metrics is taken", error.detail),

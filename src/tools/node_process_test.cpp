@@ -179,7 +179,7 @@ TEST_F(NodeProcess, LogsWhatAdministratorsDoAndWhatReloadsCameTo) {
   EXPECT_THAT(bad, Not(HasSubstr("cccc"))) << "of the secret";
 }
 
-// Who takes a name out of the secrets relies on its sessions ending.
+// An operator who removes a name from the secrets relies on its sessions ending.
 TEST_F(NodeProcess, ReadsSecretsAgainWhereTheConfigurationIsWrong) {
   const std::string line = "a read 0" + std::string(62, '1') + "0\n";
   loaded_.config.clients.secrets = write("secrets", line);

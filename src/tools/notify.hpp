@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whoever started this process how it is, as systemd wants to know of a service of
-// Type=notify: one datagram to the socket that NOTIFY_SOCKET names. See sd_notify(3).
+// Service notification for systemd (Type=notify): one datagram to the socket that NOTIFY_SOCKET
+// names. See sd_notify(3).
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of whole numbers out of any bytes: numbers stand between blanks, tabs or commas; a line may
-// end with a carriage return; '#' stands for itself.
+// Parses lines of whole numbers from any bytes. Numbers are separated by blanks, tabs or commas; a
+// line may end with a carriage return; '#' is a token of its own.
 //
-// The file may say anything: a line is held in memory, up to a limit, and nothing else.
+// The file is untrusted: only a line is held in memory, up to a limit.
 //
 // Thread: one at a time.
 #pragma once
@@ -21,20 +21,20 @@ namespace espalier::tools {
 
 class NumberLines {
  public:
-  /// What stands for '#'.
+  /// The token for '#'.
   static constexpr std::int64_t kMark = std::numeric_limits<std::int64_t>::min();
   static constexpr std::size_t kNumbersMax = std::size_t{1} << 24;
 
   /// The source outlives it.
   explicit NumberLines(base::ByteSource& source) : source_(source) {}
 
-  /// Reads the next line, which may have no numbers; false: there is none.
-  /// Errors: "line 3: ..." what is no number, or too large; why the file cannot be read.
+  /// Reads the next line, which may be empty; false: the end. Errors: "line 3: ..." with an invalid
+  /// or too large number; why the file cannot be read.
   [[nodiscard]] std::expected<bool, std::string> next();
   [[nodiscard]] std::span<const std::int64_t> numbers() const { return numbers_; }
-  /// Of the line that was read last, from 1.
+  /// Number of the last line read, from 1.
   [[nodiscard]] std::uint64_t line() const { return line_; }
-  /// Read so far.
+  /// Bytes read so far.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_ - (end_ - at_); }
   /// "line 3: " and these words.
   [[nodiscard]] std::unexpected<std::string> wrong(const std::string& words) const;

@@ -24,24 +24,24 @@ namespace espalier::tools {
 using cmdline::Action;
 using cmdline::Encoding;
 
-/// Adds --file, --format and all else that says which data to read; and --at and --map, for data on
-/// a node. `positional`: FILE... may also stand without --file.
+/// Adds --file, --format and the other options of input; and --at and --map, for data on a node.
+/// `positional`: FILE... may be given without --file.
 void add_source_options(CLI::App& command, SourceOptions& options, bool positional);
-/// --one-sided and --in-network, of commands that only read.
+/// Adds --one-sided and --in-network, for commands that only read.
 void add_access_options(CLI::App& command, Access& access);
-/// --datagram, of a command that has those.
+/// Adds --datagram, for a command with these.
 void add_datagram_option(CLI::App& command, Access& access);
 /// Adds --node-bytes, --log-bytes, --no-versions. Returns them.
 std::vector<const CLI::Option*> add_map_options(CLI::App& command, MapOptions& options);
 /// Adds --kind, map or hash. Returns it.
 const CLI::Option* add_kind_option(CLI::App& command, bool& hashed);
-/// Adds --durability, of an object that is made.
+/// Adds --durability, for a new object.
 void add_durability_option(CLI::App& command, std::optional<Durability>& durability);
 /// Adds --partitions of a hash map. Returns it.
 const CLI::Option* add_partitions_option(CLI::App& command, HashMapOptions& options);
-/// Adds those that say what a new map of this process is like, of either kind.
+/// Adds the options of a new map of this process, of either kind.
 void add_making_options(CLI::App& command, SourceOptions& options);
-/// Fails if one of the options says what a map of the other kind is like.
+/// Fails if one of the options is for the other kind of map.
 [[nodiscard]] Outcome<void> check_kind(const std::vector<const CLI::Option*>& making, bool hashed);
 /// Adds --at, the address of a node.
 void add_address_option(CLI::App& command, std::optional<std::string>& at);
@@ -61,7 +61,7 @@ void add_encoding_option(CLI::App& command, std::optional<Encoding>& encoding);
 /// Adds --json.
 void add_json_option(CLI::App& command, bool& json);
 
-/// The bytes that an operand stands for: itself, unless --encoding says otherwise.
+/// The bytes of an operand: verbatim, unless --encoding says otherwise.
 [[nodiscard]] Outcome<std::string> operand_bytes(const std::string& operand,
                                                  std::optional<Encoding> encoding,
                                                  std::string_view what);
@@ -70,7 +70,7 @@ void add_json_option(CLI::App& command, bool& json);
 [[nodiscard]] Encoding output_encoding(const Environment& environment,
                                        std::optional<Encoding> encoding, Encoding elsewhere);
 
-/// The action that runs `command` and prints its failure, if it fails.
+/// The action that runs `command` and prints its failure, if any.
 [[nodiscard]] Action reporting(Environment& environment, std::function<Outcome<int>()> command);
 
 }  // namespace espalier::tools

@@ -165,7 +165,7 @@ Result<std::unique_ptr<FileWriter>> OsFiles::replace(const std::string& path) {
   const int number = file.number();
   auto writer = std::make_unique<ReplacingWriter>(std::move(file), std::move(temporary), target);
   if (exists) {
-    // The owner first: changing it clears set-id bits. Who may not give files away keeps his own.
+    // The owner first: changing it clears set-id bits. Without the right, it stays.
     if (::fchown(number, old.st_uid, old.st_gid) != 0 && errno != EPERM)
       return base::refused_by_system();
     if (::fchmod(number, old.st_mode & 07777) != 0) return base::refused_by_system();

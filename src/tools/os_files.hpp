@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The machine's own files.
+// The file system of the machine.
 //
-// A file is replaced as follows: the new content goes into a hidden temporary file beside it, is
-// synced, gets the old file's permissions (and owner, where allowed), takes its name by rename, and
-// the folder is synced. So a reader, or a crash at any point, sees the old content or the new one,
-// never a mixture. Through a symbolic link its target is replaced, not the link. Other hard links
-// keep the old content. What is not a regular file (a pipe, a terminal) is written in place.
+// Atomic replacement: the new contents go into a hidden temporary file in the same folder, which is
+// synced, gets the old file's permissions (and owner, where allowed), is renamed to the name, and
+// the folder is synced. So a reader, or a crash at any point, sees the old contents or the new
+// ones, never a mixture. Through a symbolic link its target is replaced, not the link. Other hard
+// links keep the old contents. Files that are not regular (a pipe, a terminal) are written in
+// place.
 #pragma once
 
 #include "tools/files.hpp"
@@ -19,7 +20,7 @@ class OsFiles : public Files {
   Result<FileInfo> info(const std::string& path) override;
 };
 
-/// Reads from a descriptor that somebody else closes, such as standard input.
+/// Reads from a descriptor that the caller closes, such as standard input.
 [[nodiscard]] std::unique_ptr<ByteSource> borrow_descriptor(int descriptor);
 
 }  // namespace espalier::tools

@@ -47,7 +47,7 @@ Outcome<int> ping_node(Environment& environment, const PingOptions& options) {
   if (!address) return std::unexpected(address.error());
   const auto store = connect(environment, *address);
   if (!store) return std::unexpected(store.error());
-  // Any map will do, unless somebody wants this one.
+  // Any map will do, unless one is named.
   std::string name = options.map_name.value_or(std::string(kDefaultMap));
   if (!options.map_name) {
     const auto names = map_names(*store);

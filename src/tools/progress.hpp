@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One line on a terminal that tells how far a long piece of work has come: per cent, rate, time
-// left. It is written over in place, at most a few times a second, first after a moment (short work
-// shows nothing), and wiped when the work is over. Anywhere but on a terminal it is silent.
+// A progress line on a terminal: per cent, rate, time left. It is overwritten in place, at most a
+// few times a second, appears after a moment (short work shows nothing), and is erased at the end.
+// It is silent if the output is not a terminal.
 #pragma once
 
 #include <cstdint>
@@ -15,27 +15,27 @@ namespace espalier::tools {
 
 class Progress {
  public:
-  /// `total_bytes`: what there is to read, where it is known.
+  /// `total_bytes`: total input, if known.
   /// Requires: `environment` outlives this.
   Progress(Environment& environment, std::string label, std::optional<std::uint64_t> total_bytes);
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
   ~Progress() { wipe(); }
 
-  /// Tells that so much is done in all. Cost: one clock reading in kStride calls.
+  /// Reports the total work done so far. Cost: one clock reading in kStride calls.
   void update(std::uint64_t done_bytes, std::uint64_t records) {
     if (enabled_ && ++calls_ % kStride == 0) show(done_bytes, records);
   }
 
-  /// The same for work that comes in large pieces. Cost: a clock reading.
+  /// The same for work in large pieces. Cost: a clock reading.
   void update_piece(std::uint64_t done_bytes, std::uint64_t records) {
     if (enabled_) show(done_bytes, records);
   }
 
-  /// The same for work that is counted in items. Cost: a clock reading.
+  /// The same for work counted in items. Cost: a clock reading.
   void update_items(std::uint64_t done, std::uint64_t total);
 
-  /// Wipes the line, so that other text can be printed; the next update writes it again.
+  /// Erases the line, so that other text can be printed; the next update shows it again.
   void wipe();
 
   /// The line for given numbers, for tests.
@@ -51,7 +51,7 @@ class Progress {
   static constexpr std::uint64_t kEveryNs = 100'000'000;
 
   void show(std::uint64_t done_bytes, std::uint64_t records);
-  /// Seconds so far, if the line is to be written now.
+  /// Seconds so far, if the line is due.
   std::optional<double> due();
   void write(const std::string& line);
 

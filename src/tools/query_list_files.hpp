@@ -11,8 +11,8 @@
 //   groups      a group of ids a line, from 0
 //   partition   for each item the number of its part, in MERCI's order
 //
-// The files may say anything: ids are checked against the rows that there are, counts against what
-// is there. Memory: as much as the ids take, 4 bytes each.
+// The files are untrusted: ids are checked against the number of rows, counts against the data.
+// Memory: 4 bytes for each id.
 //
 // Thread: plain functions.
 #pragma once
@@ -35,12 +35,12 @@ struct QueryFile {
   embedding::GroupLists groups;  // of an evaluation file
 };
 
-/// Called now and then with the bytes and lists that were read.
+/// Progress callback with the bytes and lists read so far.
 using ReadProgress = std::function<void(std::uint64_t bytes, std::uint64_t lists)>;
 
-// Errors: what is wrong with the file, in words, with its line; why it cannot be read.
+// Errors: the mistake in the file, in words, with its line; why it cannot be read.
 
-/// `rows`: ids are below.
+/// `rows`: bound on ids.
 [[nodiscard]] std::expected<QueryFile, std::string> read_query_lists(
     base::ByteSource& source, QueryFormat format, std::uint64_t rows,
     const ReadProgress& progress = {});

@@ -80,7 +80,7 @@ Outcome<int> make_model(Environment& environment, const RankingOptions& options,
     more = *read;
   }
   if (options.replaces) {
-    // What a node would refuse for what it is costs nobody the model that there is.
+    // Validate first, so that an invalid model does not cost the existing one.
     if (const auto plan = embedding::read_model_plan(bytes); !plan) {
       return failed(fmt::format("{}: {}", options.file, plan.error()));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file formats that the command reads and writes, and what it can say about one record of them.
+// Input and output file formats of the command, and errors of single records.
 //
 //   lines       one key per line, the whole line; values are empty (or the line's number)
 //   csv         RFC 4180: a field in "quotes" may hold separators, newlines and, doubled, quotes
@@ -20,27 +20,26 @@ enum class Format : std::uint8_t { lines = 1, csv = 2, tsv = 3, json_lines = 4 }
 
 [[nodiscard]] std::string_view name(Format format);
 
-/// The format that a file's name asks for by its ending (.csv, .tsv, .tab, .jsonl, .ndjson);
-/// nullopt for any other name.
+/// The format by a file name's extension (.csv, .tsv, .tab, .jsonl, .ndjson); nullopt for any other
+/// name.
 [[nodiscard]] std::optional<Format> format_of_name(std::string_view path);
 
-/// How much of a file's beginning its format is told from.
+/// Size of the sample by which a format is detected.
 inline constexpr std::size_t kSampleBytes = std::size_t{16} << 10;
 
-/// The format that the first bytes of a file look like, of which the first kSampleBytes count.
-/// JSON objects are told by their brace; tabs or separators make a TSV or CSV file if every line of
-/// the sample has the same number of them, at least one. What is left is lines.
-/// `whole_file`: nothing follows the sample.
+/// Detects the format by the first kSampleBytes of a file. A brace indicates JSON objects; tabs or
+/// separators indicate TSV or CSV if every line of the sample has the same number of them, at least
+/// one. Otherwise the format is lines. `whole_file`: nothing follows the sample.
 [[nodiscard]] Format format_of_content(std::string_view sample, char separator, bool whole_file);
 
-/// One key and its value. The bytes belong to whoever delivered the record.
+/// One key and its value. The bytes belong to the source of the record.
 struct Record {
   std::uint64_t line = 0;  ///< number of the line it begins on, from 1
   std::string_view key;
   std::string_view value;
 };
 
-/// Lines that are no record, and why.
+/// Lines that are no valid record, and the reason.
 struct BadRecord {
   std::uint64_t line = 0;
   std::string reason;

@@ -43,7 +43,7 @@ RecordReader::Next RecordReader::next() {
   }
 }
 
-/// Looks at the first bytes to tell the format, if nobody said it. Returns `record` to go on.
+/// Detects the format by the first bytes, if it was not given. Returns `record` to go on.
 RecordReader::Next RecordReader::start() {
   const auto sample = splitter_.sample(kSampleBytes);
   if (!sample) return fail_with(sample.error());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads keys and values from a stream of bytes, one record after another, in memory bounded by the
-// longest record. Knows formats; knows nothing of maps.
+// Reads keys and values from a stream of bytes, in order, in memory bounded by the longest record.
+// Independent of maps.
 //
-// A line that is no record is reported with its number and reason, and reading goes on behind it:
-// what base/record_splitter.hpp reports, and besides an unknown escape, or a wrong number of
-// columns. Such a record is left out, as far as it reaches.
+// An invalid line is reported with its number and reason, and reading continues after it: the
+// errors of base/record_splitter.hpp, and besides unknown escapes and a wrong number of columns.
+// Such a record is skipped, as far as it reaches.
 //
 // Invariants: (1) line numbers of records and reports rise, strictly. (2) Every byte of the source
 // belongs to exactly one record, report, blank line, header or byte-order mark. (3) What
@@ -25,7 +25,7 @@
 namespace espalier::tools {
 
 struct ReaderOptions {
-  std::optional<Format> format;   ///< nullopt: told from the content
+  std::optional<Format> format;   ///< nullopt: detected by the content
   char separator = ',';           ///< csv
   std::uint32_t key_column = 1;   ///< from 1; csv and tsv
   /// From 1; csv and tsv. nullopt: the column after the key's, if the first record has it;
@@ -48,15 +48,15 @@ class RecordReader {
     end = 3,
     failed = 4,  ///< the source failed, see error()
   };
-  /// Goes on to the next record or bad line.
+  /// Advances to the next record or bad line.
   [[nodiscard]] Next next();
 
-  /// The record at hand. Valid until next().
+  /// The current record. Valid until next().
   [[nodiscard]] const Record& record() const { return record_; }
   [[nodiscard]] const BadRecord& bad() const { return bad_; }
   [[nodiscard]] const Error& error() const { return error_; }
 
-  /// The format in use: known after the first next(), at the latest.
+  /// The format in use: known after the first next().
   [[nodiscard]] Format format() const { return options_.format.value_or(Format::lines); }
   [[nodiscard]] std::uint64_t consumed_bytes() const { return splitter_.consumed_bytes(); }
   [[nodiscard]] std::uint64_t blank_lines() const { return blank_lines_; }

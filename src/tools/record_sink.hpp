@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the records of files go: into a map of this process one by one, or to a node with many in
-// flight, so that records do not wait for each other's round trips.
+// Destination of records: a map of this process one by one, or a node with many in flight, so that
+// records do not wait for each other's round trips.
 //
-// Invariant: of records with the same key the last one stays. Requests in flight together have no
-// order, so a key is never in flight twice.
+// Invariant: of records with the same key the last one stays. Requests in flight together are
+// unordered, so a key is never in flight twice.
 //
 // Thread: one at a time.
 #pragma once
@@ -21,7 +21,7 @@ namespace espalier::tools {
 
 class RecordSink {
  public:
-  /// A record that was not stored, and why.
+  /// A record that was not stored, and the reason.
   struct Lost {
     std::string file;
     std::uint64_t line = 0;
@@ -29,8 +29,8 @@ class RecordSink {
   };
   virtual ~RecordSink() = default;
 
-  /// Takes a record, whose bytes it does not need any more when it returns. Tells of a record that
-  /// was lost: this one, or one before. Requires: key and value have lengths that the map takes.
+  /// Stores a record; copies what it needs. Returns a lost record, if any: this one, or an earlier
+  /// one. Requires: key and value have lengths that the map takes.
   [[nodiscard]] virtual std::optional<Lost> put(const std::string& file, const Record& record) = 0;
   /// Waits until all records are stored, or one is lost.
   [[nodiscard]] virtual std::optional<Lost> finish() = 0;
@@ -41,7 +41,7 @@ class RecordSink {
   std::uint64_t existed_ = 0;
 };
 
-/// Puts one record after the other. Requires: `map` outlives it.
+/// Stores records sequentially. Requires: `map` outlives it.
 [[nodiscard]] std::unique_ptr<RecordSink> direct_sink(Map& map);
 
 /// Keeps up to 256 records, or about 2 MiB of them, in flight. Errors: as Pipeline::open.

@@ -10,7 +10,7 @@
 
 namespace espalier::tools {
 
-/// Appends records to a string, which its owner empties as he likes.
+/// Appends records to a string, which its owner may empty at any time.
 class RecordWriter {
  public:
   explicit RecordWriter(Format format, char separator = ',')
@@ -19,7 +19,8 @@ class RecordWriter {
   /// Appends a line as it is, before all records: the header.
   void append_header(std::string& out, std::string_view line);
 
-  /// Appends one record. Returns nullopt, or why the format cannot hold it, `out` being unchanged.
+  /// Appends one record. Returns nullopt, or why the format cannot represent it; `out` is unchanged
+  /// then.
   /// csv, tsv and json-lines hold every record; lines hold keys without a newline in them or a
   /// carriage return at their end, and drop values.
   [[nodiscard]] std::optional<std::string> append(std::string& out, std::string_view key,

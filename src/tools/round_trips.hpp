@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times of round trips, as commands that measure them print them.
+// Statistics of round-trip times, for commands that measure them.
 #pragma once
 
 #include <cstddef>

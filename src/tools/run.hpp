@@ -9,8 +9,8 @@
 
 namespace espalier::tools {
 
-/// Runs the command with the given arguments, the program's name not among them. Returns the exit
-/// code. Output that `out` did not take is not looked at: whoever owns the stream knows why.
+/// Runs the command with the given arguments, without the program's name. Returns the exit code.
+/// Errors of `out` are left to the owner of the stream.
 [[nodiscard]] int run(std::span<const std::string> arguments, Environment& environment);
 
 }  // namespace espalier::tools

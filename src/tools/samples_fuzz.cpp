@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node tells of its objects, as any bytes, on its way to a terminal, to JSON and to metrics:
+// A node's samples of objects, as any bytes, on its way to a terminal, to JSON and to metrics:
 // nothing is read beyond it, what is read is written and read the same again, and none of it steers
 // a terminal.
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a map out: to a stream, or into a file that is replaced all at once.
+// Writes a map out: to a stream, or into a file that is replaced atomically.
 #pragma once
 
 #include <string>
@@ -11,30 +11,30 @@
 
 namespace espalier::tools {
 
-/// How the text looks.
+/// Format of the text.
 struct SaveOptions {
   Format format = Format::lines;
   char separator = ',';
   std::string header;  ///< a first line, or empty
 };
 
-/// Writes all items in key order to `path`, "-" being standard output. Returns their number. On
-/// failure a file is as it was.
+/// Writes all items in key order to `path`; "-" is standard output. Returns their number. On
+/// failure a file is unchanged.
 [[nodiscard]] Outcome<std::uint64_t> save(Environment& environment, const Map& map,
                                           const std::string& path, const SaveOptions& options);
-/// The same of a hash map, in no order.
+/// The same for a hash map, unordered.
 [[nodiscard]] Outcome<std::uint64_t> save(Environment& environment, const HashMap& map,
                                           const std::string& path, const SaveOptions& options);
 
-/// As above, but fails at the last moment before the replacement if `stamp` is no longer that of
-/// the file (FileInfo::stamp): somebody else has changed it meanwhile.
+/// As above, but fails just before the replacement if `stamp` is no longer that of the file
+/// (FileInfo::stamp): another program has changed it meanwhile.
 [[nodiscard]] Outcome<std::uint64_t> save_if_unchanged(Environment& environment, const Map& map,
                                                        const std::string& path,
                                                        const SaveOptions& options,
                                                        const std::string& stamp);
 
-/// Fails if the text would not be taken for its format by whoever looks at its beginning only: such
-/// a file could be read back only by telling its format.
+/// Fails if format detection would not recognise the text by its beginning: such a file could be
+/// read back only with an explicit format.
 [[nodiscard]] Outcome<void> check_recognisable(const Map& map, const SaveOptions& options);
 
 }  // namespace espalier::tools

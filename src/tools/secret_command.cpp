@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier secret new: draws a secret by which somebody proves to a node who he is.
+// espalier secret new: draws a secret by which a client authenticates to a node.
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
@@ -49,7 +49,7 @@ Outcome<crypto::Credential> credential_of(const SecretOptions& options) {
   return made;
 }
 
-// A file that is there stays as it is: somebody may have come by it.
+// Refuses an existing file: another user may have created it.
 Outcome<void> write_new(const std::string& path, std::string_view text) {
   const memory::Descriptor file(
       ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// espalier serve: a memory node, told by flags, variables and a file what to be. Here its
-// configuration comes together; tools/node_process.hpp runs it.
+// espalier serve: a memory node, configured by flags, variables and a file. This file assembles the
+// configuration; tools/node_process.hpp runs the node.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,8 +25,8 @@ struct ServeOptions {
   bool print = false;
 };
 
-/// Reads no more than it takes to be refused for its length: a file may have no end. Nor does it
-/// wait for whoever is to write into a FIFO: at a reload the node would stand still meanwhile.
+/// Reads no more than is needed to reject an overlong file: a file may have no end. Does not wait
+/// for a writer of a FIFO, which would stop the node during a reload.
 Result<std::string> read_config(Files& files, const std::string& path) {
   const auto info = files.info(path);
   if (info && info->is_fifo) return fail(Code::unsupported);
@@ -67,8 +67,8 @@ std::string type_of(const node::Rule& rule) {
 
 std::string section_of(std::string_view key) { return std::string(key.substr(0, key.find('.'))); }
 
-/// The value is not looked at here: the table of settings knows what it may be, and tells all that
-/// is wrong at once, wherever it comes from.
+/// The value is not checked here: the table of settings validates it, and reports all mistakes
+/// together, whatever their source.
 void add_setting(CLI::App& command, const node::Setting& setting,
                  const std::shared_ptr<ServeOptions>& options) {
   std::string group = "Settings: " + section_of(setting.key);

@@ -157,7 +157,7 @@ FolderUse use_default_folder(uid_t user, const std::string& folder) {
   return says_why ? as_it_should : says_other;
 }
 
-// Where anybody may make a folder of that name, before its user does.
+// Where any user may create a folder of that name first.
 TEST_F(ServeCommand, TheFolderOfTheDefaultSocketIsItsUsersAlone) {
   if (::geteuid() != 0) GTEST_SKIP() << "only root can be a user who has no such folder";
   auto user = static_cast<uid_t>(20'000 + ::getpid() % 20'000);

@@ -72,7 +72,7 @@ TEST_F(ShardCommand, AMapWhoseShardIsGoneHasNoNumbers) {
   EXPECT_EQ(tool.out(), "");
   EXPECT_THAT(tool.err(), HasSubstr("cannot ask for the numbers of map 'words': "));
   EXPECT_THAT(tool.err(), HasSubstr("shard 1"));
-  // What is written where it can be is not told as done among no items.
+  // A put to the reachable shard does not report a count of 0 items.
   EXPECT_EQ(run({"put", "--map", "words", "apple", "2"}), kFailed);
   EXPECT_EQ(tool.out().find("0 items"), std::string::npos) << tool.out();
 }

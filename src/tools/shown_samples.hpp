@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of objects (wire/samples.hpp) as commands show them, of whatever kind they are: nothing
-// here knows one.
+// Formats samples of objects (wire/samples.hpp) for commands, independently of their kind.
 //
 // Invariant: every byte that comes from a node is made printable here, or JSON.
 // Thread: any.
@@ -32,21 +31,20 @@ namespace espalier::tools {
 [[nodiscard]] nlohmann::ordered_json sample_json(const wire::Sample& sample);
 [[nodiscard]] nlohmann::ordered_json object_json(const wire::SampledObject& object);
 
-/// A line of text with numbers in it. Between braces stand their names, of those with a label the
-/// label's value behind a colon.
+/// A line of text with numbers. Names stand between braces, with a label's value after a colon.
 struct NumberLine {
   std::string_view text;
-  bool is_news = false;  ///< it is left out where all its numbers are 0
+  bool is_news = false;  ///< omitted if all its numbers are 0
 };
 
-/// Nothing where not all its numbers are told, or they are no news. `find`: the sample with this
-/// name and value of a label, or null.
+/// Nullopt if a number is missing, or the line is omitted. `find`: the sample with this name and
+/// label value, or null.
 [[nodiscard]] std::optional<std::string> filled(
     const NumberLine& line,
     const std::function<const wire::Sample*(std::string_view, std::string_view)>& find);
 
-/// Kind and name, and lines as those of its kind have them; of another kind a line for each sample:
-/// name, value, help.
+/// Kind and name, and the lines of its kind; for another kind a line for each sample: name, value,
+/// help.
 void print_object(std::ostream& out, const wire::SampledObject& object);
 
 }  // namespace espalier::tools

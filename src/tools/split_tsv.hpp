@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The grammar of TSV, as a function of bytes alone; that of CSV is base/record_extent.hpp's.
+// Splits TSV; base/record_extent.hpp splits CSV.
 #pragma once
 
 #include <optional>
@@ -9,8 +9,8 @@
 
 namespace espalier::tools {
 
-/// Takes a TSV line apart. The fields point into `content` where they can and into `scratch` where
-/// escapes had to be undone. Returns what is wrong with it, or nullopt.
+/// Splits a TSV line. The fields point into `content`, or into `scratch` where escapes were
+/// decoded. Returns the mistake, or nullopt.
 [[nodiscard]] std::optional<std::string> split_tsv(std::string_view content,
                                                    std::vector<std::string_view>& fields,
                                                    std::string& scratch);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a command that runs for as long as one wants must end: the seam that tests replace.
+// Request to stop a command that runs indefinitely: the interface that tests replace.
 // tools/stop_signals.hpp is the real one.
 #pragma once
 
@@ -13,7 +13,7 @@ namespace espalier::tools {
 class StopRequest {
  public:
   virtual ~StopRequest() = default;
-  /// Waits until somebody asks to stop, and returns in what form; empty: the time was over before.
+  /// Waits for a request to stop, and returns its description; empty: timed out.
   [[nodiscard]] virtual std::string wait(std::optional<std::uint64_t> at_most_ns) = 0;
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// SIGTERM and SIGINT as a request to stop; for a node also SIGHUP, as a request to read its
-// configuration again.
+// SIGTERM and SIGINT as a request to stop; for a node also SIGHUP, as a request to reload its
+// configuration.
 //
-// They are blocked for as long as this lives, so make it before threads, which inherit that. After
-// the first one they are as the system has them: a second one ends the process at once.
+// They are blocked while this lives, so create it before threads, which inherit the mask. After the
+// first one they have their default action: a second one ends the process immediately.
 #pragma once
 
 #include <signal.h>
@@ -22,14 +22,14 @@ class StopSignals final : public StopRequest {
   StopSignals& operator=(const StopSignals&) = delete;
   ~StopSignals() override;
 
-  /// Waits for one of them, and returns its name. From then on they end the process: also where
-  /// whoever started it had them ignored, as shells do with SIGINT for what runs in the background.
-  /// SIGHUP is returned too where it is waited for, and changes nothing, nor does there the end of
-  /// the time: wait again.
+  /// Waits for one of them, and returns its name. From then on they end the process, even if they
+  /// were ignored at its start, as shells do with SIGINT for background processes. SIGHUP is
+  /// returned too if waited for, and changes nothing; neither does a timeout: wait again.
   [[nodiscard]] std::string wait(std::optional<std::uint64_t> at_most_ns = {}) override;
-  /// Has wait() return, as a SIGTERM to this process would. Thread: any, while one of these lives.
+  /// Makes wait() return, as a SIGTERM to this process would. Thread: any, while one of these
+  /// lives.
   static void stop_this_process() noexcept;
-  /// Who sent the one that came last: "process 12 of user 0".
+  /// Sender of the last one: "process 12 of user 0".
   [[nodiscard]] const std::string& sender() const { return sender_; }
 
  private:

@@ -71,6 +71,7 @@ void add_counters(std::string& text, const MemifSwitch& of) {
   add("shims_passed", counters.shims_passed);
   add("shims_removed", counters.shims_removed);
   add("shims_dropped", counters.shims_dropped);
+  add("gets_hinted", counters.gets_hinted);
   add("redirected", counters.redirected_in_all());
   for (std::size_t sets = 0; sets < counters.redirected.size(); ++sets) {
     add(fmt::format("redirected_by_sets_{}", sets), counters.redirected[sets]);

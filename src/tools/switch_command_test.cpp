@@ -165,7 +165,7 @@ class StopBehind final : public StopRequest {
   std::size_t next_ = 0;
 };
 
-// An entry that changes is modified, and where the numbers that are matched change all is told.
+// A changed entry is modified; if match fields change, the whole table is sent again.
 TEST_F(SwitchCommandConcurrency, EntriesFollowTheTablesOfASwitch) {
   auto words = sockets();
   words.insert(words.end(), {"--tables", "content"});

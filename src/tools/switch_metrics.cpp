@@ -41,6 +41,8 @@ constexpr SwitchMetric kMetrics[] = {
      "READs that went to the next switch of a row, to be looked up further.", "reads_carried"},
     {"espalier_switch_shims_total", "counter", "fate",
      "Frames of a row that the tables here say nothing of, by what became of them.", "shims_"},
+    {"espalier_switch_gets_hinted_total", "counter", "",
+     "Gets in datagrams that were told where to begin.", "gets_hinted"},
 };
 
 using Numbers = std::vector<std::pair<std::string, std::uint64_t>>;

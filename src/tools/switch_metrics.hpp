@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a switch counts, as Prometheus reads it (docs/metrics.md).
+// Counters of a switch in Prometheus format (docs/metrics.md).
 //
 // Thread: any.
 #pragma once
@@ -15,15 +15,15 @@ struct SwitchMetric {
   std::string_view type;   ///< counter or gauge
   std::string_view label;  ///< empty: none
   std::string_view help;
-  /// What the switch's status calls it; where there is a label, what its names begin with, and the
-  /// rest is the value of the label.
+  /// Its name in the switch's status; with a label, the prefix of the names, whose rest is the
+  /// label's value.
   std::string_view status;
 };
 
-/// In the order in which they are told.
+/// In output order.
 [[nodiscard]] std::span<const SwitchMetric> switch_metrics();
 
-/// From the answer to `status` (dataplane/switch_control.hpp). Numbers that it lacks are left out.
+/// From the answer to `status` (dataplane/switch_control.hpp). Missing numbers are omitted.
 [[nodiscard]] std::string switch_metrics_text(std::string_view status);
 
 }  // namespace espalier::tools

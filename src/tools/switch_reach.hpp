@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands of `espalier switch` share: reaching a switch at the socket of its control, and
+// Shared code of the commands of `espalier switch`: access to a switch at its control socket, and
 // tables from a file.
 //
 // Thread: any.
@@ -19,17 +19,17 @@ class Option;
 
 namespace espalier::tools {
 
-/// A socket at which nothing can be served.
+/// A socket on which the command cannot listen.
 std::unexpected<Failure> cannot_serve(const std::string& path, const Error& error);
 
 Outcome<dataplane::ControlClient> reach_switch(const std::string& path);
-/// What it has not done.
+/// The action that the switch did not perform.
 std::unexpected<Failure> did_not(const dataplane::ControlClient& client, const std::string& path);
 
-/// All of a file, of at most kControlBytesMax.
+/// Contents of a file, of at most kControlBytesMax.
 Outcome<std::string> text_of_file(Environment& environment, const std::string& path);
 
-/// Where tables come from: one of both is there.
+/// Source of tables: exactly one is set.
 struct TablesFrom {
   std::string file;
   std::string control;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a query's answer as text: with tabs between columns, as CSV, or as JSON lines.
+// Prints the rows of a query's answer: tab-separated, as CSV, or as JSON lines.
 //
 // Thread: one at a time.
 #pragma once
@@ -19,13 +19,13 @@ enum class AnswerFormat : std::uint8_t { text, csv, json };
 
 class AnswerWriter {
  public:
-  /// Both live as long.
+  /// Both outlive it.
   AnswerWriter(std::ostream& out, const sql::Query& query, AnswerFormat format)
       : out_(out), query_(query), format_(format) {}
 
-  /// Writes a row, and before the first the line that names the columns, where the format has one.
+  /// Writes a row, and before the first one the header line, if the format has one.
   void row(sql::Answer::Row values);
-  /// The answer is whole: without rows it is that line alone.
+  /// Ends the answer: without rows it is the header line alone.
   void finish() { header(); }
 
  private:

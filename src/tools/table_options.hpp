@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Flags of CSV that several commands on tables take.
+// CSV flags shared by several commands on tables.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct CsvFlags {
 enum class CsvUse : std::uint8_t { reading, writing };
 
 void add_csv_flags(CLI::App& command, CsvFlags& flags, CsvUse use);
-/// --one-sided, of commands that read rows as they lie.
+/// Adds --one-sided, for commands that read whole rows.
 void add_one_sided_flag(CLI::App& command, Access& access);
 [[nodiscard]] Outcome<table::CsvOptions> csv_options(const CsvFlags& flags);
 

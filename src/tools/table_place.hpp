@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the commands on tables share: the way to a node's tables, and what its refusals say.
+// Shared code of the commands on tables: access to a node's tables, and messages for its refusals.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct TablePlace {
                                               const std::optional<std::string>& at,
                                               Access access = Access::rpc);
 [[nodiscard]] Outcome<Table> open_table(const TablePlace& place, const std::string& name);
-/// A call to a node has failed: what could not be done, and why.
+/// A failed call to a node: the action and the reason.
 [[nodiscard]] std::unexpected<Failure> refused(const std::string& what, const TableError& error);
 
 }  // namespace espalier::tools

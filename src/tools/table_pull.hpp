@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query worked out at the client, from a table that is read whole: what there would be without
-// operators beside the memory, to compare with.
+// A query evaluated at the client, from a table read completely: the baseline without operators
+// beside the memory.
 #pragma once
 
 #include <cstdint>
@@ -16,8 +16,8 @@ struct Pulled {
   std::uint64_t bytes_received = 0;
 };
 
-/// Reads all rows, by READs where the store was connected for that, and runs the pipeline over them
-/// as they come. Requires: it decrypts nothing, for rows are read in plain text.
+/// Reads all rows, by READs if the store was connected for that, and runs the pipeline over them as
+/// they arrive. Requires: it decrypts nothing, because rows are read in plain text.
 [[nodiscard]] Outcome<Pulled> pull_and_run(client::TableImpl& table,
                                            const table::Pipeline& pipeline,
                                            const client::TableImpl::RowSink& sink);

@@ -146,7 +146,7 @@ class TerminalScreen final : public Screen {
     ::tcsetattr(STDIN_FILENO, TCSANOW, &before_);
   }
 
-  /// Gives the terminal back, and stops as the signal asked; goes on where somebody continues it.
+  /// Restores the terminal, and stops as the signal asked; resumes on SIGCONT.
   void stop() {
     leave();
     sigset_t stopping;

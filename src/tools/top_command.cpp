@@ -228,12 +228,12 @@ Outcome<int> print_reports(Environment& environment, const TopOptions& options,
       print_top_text(environment.out, *view, {readings.address(), options.sorted_by()});
     }
     environment.out.flush();
-    if (!environment.out) break;  // nobody reads any more
+    if (!environment.out) break;  // the reader has gone
   }
   return kOk;
 }
 
-/// One node on the whole terminal, until somebody has seen enough.
+/// One node on the whole terminal, until the user ends it.
 class Show {
  public:
   Show(Screen& screen, const TopOptions& options, Readings& readings)

@@ -303,8 +303,8 @@ std::vector<std::string> sample_lines(const TopView& view, TopSort sort, std::si
   return lines;
 }
 
-/// A table of `all` lines, of which the first are here, in so much room; its last row tells how
-/// many did not fit. Requires: as many lines are here as have room.
+/// A table of `all` lines, of which the first are given, in so much room; its last row says how
+/// many did not fit. Requires: as many lines are given as fit.
 void add_table(std::vector<ScreenLine>& to, std::vector<std::string> lines, std::size_t room,
                std::size_t all) {
   if (room == 0) return;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The picture that `espalier top` draws, as lines of text: a function of what is to be shown and of
-// the room there is.
+// The picture of `espalier top`, as lines of text: a pure function of the data and of the room.
 //
 // Invariants: (1) no line has more columns than there are, and there are no more lines than rows.
 // (2) Every byte that comes from a node is made printable here.
@@ -19,7 +18,7 @@ namespace espalier::tools {
 enum class TopSort : std::uint8_t { activity, size, name };
 
 [[nodiscard]] std::string_view name(TopSort sort);
-/// The one that key s goes to.
+/// The sort order after this one (key s).
 [[nodiscard]] TopSort next(TopSort sort);
 
 struct TopPicture {

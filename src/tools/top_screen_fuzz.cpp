@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node tells about itself, as any bytes, on its way to a terminal.
+// A node's statistics, as any bytes, on its way to a terminal.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -37,7 +37,7 @@ void run_one(std::string_view bytes) {
   before.uptime_ns /= 2;
   look_at(view_of(&before, *numbers), {40, 7});
   look_at(view_of(&before, *numbers), {4096, 0});
-  // What it does not know is told under another number, and all else comes back.
+  // Unknown fields come back under another number, all others unchanged.
   const auto again = node::decode(node::encode(*numbers));
   require(again && again->samples.size() == numbers->samples.size());
 }

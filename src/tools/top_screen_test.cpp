@@ -340,7 +340,7 @@ TEST(TopScreen, TellsHowManySamplesDidNotFit) {
   for (int i = 0; i < 20; ++i) {
     view.objects.push_back(some_object("o" + std::to_string(10 + i), 1, 40.0 - i));
   }
-  view.numbers.sampled.count = 10;  // which tells of none of them
+  view.numbers.sampled.count = 10;  // without samples of any
   constexpr std::size_t kAll = 40 + 1;
   std::size_t most = 0;
   for (std::size_t rows = 16; rows < 90; ++rows) {

@@ -43,7 +43,7 @@ std::uint64_t quantile_ns(const DurationCounts& counts, double total, double sha
   return DurationCounts::bound_ns(DurationCounts::kBounds - 1);
 }
 
-/// Rates over one interval; of one without a length all are 0, as those are that nobody knows.
+/// Rates over one interval; 0 if its length is 0, or if a value is unknown.
 class Pace {
  public:
   explicit Pace(double seconds) : seconds_(seconds) {}

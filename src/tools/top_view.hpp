@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier top` shows of a node: its numbers, and how fast they move, from two readings.
-// Computed from numbers alone, which may be anything: what went backwards has not moved.
+// The data of `espalier top`: a node's statistics, and their rates from two readings. Readings are
+// untrusted: a counter that went backwards counts as unchanged.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct OffloadRates {
   std::string name;
   double per_s = 0;
   std::uint64_t requests = 0;  ///< since the node started
-  // Of requests of the interval that were timed; nothing: none was.
+  // Of timed requests of the interval; nullopt: none.
   std::optional<double> mean_ns;
   std::optional<std::uint64_t> p50_ns;  ///< the bound of the bucket in which it lies
   std::optional<std::uint64_t> p99_ns;
@@ -30,7 +30,7 @@ struct MapRates {
   double bytes_per_item = 0;
   /// Versions that writes have taken and that are not yet released.
   std::uint64_t unreleased = 0;
-  double moves_per_s = 0;  ///< that its mapping feed told
+  double moves_per_s = 0;  ///< in its mapping feed
 
   [[nodiscard]] std::uint64_t value(std::string_view of) const {
     return wire::sample_value(object, of);
@@ -40,7 +40,7 @@ struct MapRates {
 struct TableRates {
   std::string name;  ///< any bytes
   wire::SampledObject object;
-  double queries_per_s = 0;  ///< that came to their end, whatever it was
+  double queries_per_s = 0;  ///< ended, in any way
   double read_bytes_per_s = 0;
   double sent_bytes_per_s = 0;
 
@@ -52,7 +52,7 @@ struct TableRates {
 struct SequencerRates {
   std::string name;  ///< any bytes
   wire::SampledObject object;
-  double numbers_per_s = 0;  ///< given, by asking and by adding
+  double numbers_per_s = 0;  ///< issued, by requests and by adds
   double requests_per_s = 0;
   double adds_per_s = 0;  ///< that the node made for these
 
@@ -61,16 +61,16 @@ struct SequencerRates {
   }
 };
 
-/// One object of a kind that nothing else here tells of.
+/// One object of another kind.
 struct ObjectRates {
   wire::SampledObject object;
-  /// Of each sample. Nothing: it is a gauge, or the reading before may have left out this object.
+  /// For each sample. Nullopt: a gauge, or the previous reading may have omitted this object.
   std::vector<std::optional<double>> per_s;
 };
 
 struct TopView {
   node::NodeNumbers numbers;
-  bool has_samples = true;   ///< false: the node could not be asked for those of its objects
+  bool has_samples = true;   ///< false: samples of objects were not available
   double seconds = 0;        ///< length of the interval
   bool since_start = false;  ///< the interval is the node's whole life
   double requests_per_s = 0;
@@ -79,7 +79,7 @@ struct TopView {
   double connections_refused_per_s = 0;
   double denied_per_s = 0;         ///< requests that roles do not allow
   double authenticated_per_s = 0;  ///< peers over fabrics
-  double rejected_per_s = 0;       ///< peers that were not authenticated, for whatever reason
+  double rejected_per_s = 0;       ///< peers whose authentication failed
   double client_wakes_per_s = 0;
   double sleeps_per_s = 0;
   double wake_ups_per_s = 0;
@@ -89,11 +89,11 @@ struct TopView {
   std::uint64_t value_bytes = 0;
   std::uint64_t retired_bytes = 0;
   std::uint64_t table_bytes = 0;  ///< of all tables that are here
-  double queries_per_s = 0;       ///< of all tables: that came to their end, whatever it was
+  double queries_per_s = 0;       ///< of all tables: ended, in any way
   double queries_failed_per_s = 0;
   double queries_refused_per_s = 0;
   double helpers_busy = 0;  ///< the part of the helpers' time in which they worked
-  /// Taken from the system, and in no use. Nothing: not all objects are here.
+  /// Taken from the system, and unused. Nullopt: not all objects are present.
   std::optional<std::uint64_t> spare_bytes;
   std::vector<OffloadRates> offloads;
   std::vector<MapRates> maps;
@@ -114,17 +114,17 @@ struct TopView {
   }
 };
 
-/// What moved between two readings of the same node. Without an earlier one, or if the node was
-/// started anew meanwhile, it is what moved since its start. A map, table or sequencer that the
-/// earlier one may have left out has rates of 0.
+/// The changes between two readings of the same node. Without an earlier one, or if the node was
+/// restarted meanwhile, the changes since its start. A map, table or sequencer that the earlier
+/// reading may have omitted has rates of 0.
 [[nodiscard]] TopView view_of(const node::NodeNumbers* before, node::NodeNumbers now,
                               bool has_samples = true);
 
-/// Peers that were not authenticated, for whatever reason.
+/// Peers whose authentication failed.
 [[nodiscard]] std::uint64_t rejected(const node::NodeNumbers& numbers);
 
-/// What keeps memory from becoming free, in words: readers that are behind, snapshots, or nothing.
-/// Where not all objects are here, snapshots are those that the node itself counts.
+/// What keeps memory from becoming free, in words: lagging readers, snapshots, or nothing. If not
+/// all objects are present, snapshots are those that the node itself counts.
 [[nodiscard]] std::string holders(const TopView& view);
 
 }  // namespace espalier::tools

@@ -171,9 +171,9 @@ std::unexpected<Failure> fail_transaction(const WrittenTransaction& written,
   if (error.code == Code::unsupported) {
     return failed(
         fmt::format("'{}' cannot take part: transactions take ordered maps and hash maps that keep "
-                    "versions, and several of them only where they share a clock",
+                    "versions, and several of them only where they are of one group",
                     map),
-        "Start the node with --node-shared-clock.");
+        "Make the maps with --in-group, or start the node with --node-shared-clock.");
   }
   return call_failed("do the transaction", error);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The codec of calls: each request and each reply names its members once, in `fields`, where they
-// lie in a message and what people call them. What walks the fields writes a message, reads one,
-// tells the lengths that it may have, or describes it. docs/design/kinds.md says why.
+// The codec of calls. Each request and each reply lists its members once, in `fields`: where they
+// lie in a message, and their names for people. Visitors of the fields write a message, read one,
+// compute the lengths that it may have, or describe it. docs/design/kinds.md says why.
 //
 //   struct Take {
 //     static constexpr CallRow kCall{.id = ..., .name = "take", ...};  // lengths are worked out
@@ -12,7 +12,7 @@
 //       message.object(self.counter, "the counter's id");
 //       message.argument(self.count, "how many numbers");
 //     }
-//     std::optional<Fault> fault() const;  // what lengths cannot tell; may be left out
+//     std::optional<Fault> fault() const;  // what lengths do not show; may be left out
 //   };
 //
 // Fields of a request: object, hint (an object that need not be there, nor be permitted), argument,
@@ -46,7 +46,7 @@
 
 namespace espalier::wire {
 
-/// What is wrong with a message whose lengths are right.
+/// What is wrong with a message of valid lengths.
 struct Fault {
   std::uint32_t detail = 0;
   std::string_view words{};  ///< for people
@@ -59,8 +59,8 @@ inline constexpr std::string_view kDurabilityWords = "0, or of its own: 1 none, 
   return Fault{number, "no such durability"};
 }
 
-/// What is wrong with a comparison whose new value has so many bytes: a kind that there is not, or
-/// a value where it erases.
+/// What is wrong with a comparison whose new value has so many bytes: an unknown kind, or a value
+/// where it erases.
 [[nodiscard]] constexpr std::optional<Fault> fault_of(const Comparison& comparison,
                                                       std::size_t value_bytes) {
   const bool bad = !condition_kind(comparison.kind) || comparison.reserved != 0 ||
@@ -74,8 +74,8 @@ concept Fixed = std::is_trivially_copyable_v<T> && std::has_unique_object_repres
 
 inline constexpr std::uint32_t kNoLimit = kMessageBytesMax;
 
-/// The rest of a reply that outlives the message. No std::string, for messages are measured when
-/// they are compiled, and clang cannot do so with that of libstdc++ 12.
+/// The rest of a reply that outlives the message. No std::string, for messages are measured at
+/// compile time, and clang cannot do so with that of libstdc++ 12.
 class OwnBytes {
  public:
   constexpr OwnBytes() = default;
@@ -100,7 +100,7 @@ struct Nothing {
 
 // --- lengths -------------------------------------------------------------------------------------
 
-/// Works out what lengths a message may have.
+/// Computes what lengths a message may have.
 class MessageMeasure {
  public:
   constexpr void object(auto&, std::string_view) {}
@@ -152,7 +152,7 @@ class MessageMeasure {
   [[nodiscard]] constexpr bool borrows() const { return borrows_; }
 
  private:
-  // Not constexpr, so that whoever writes such fields cannot compile them.
+  // Not constexpr, so that such fields do not compile.
   static void misplaced() {}
 
   Limits limits_;

@@ -22,7 +22,7 @@ struct CallMessage {
   std::string_view key{};
   std::string_view payload{};       ///< and
   std::string_view more_payload{};  ///< behind it
-  /// On whose behalf it is relayed, as wire/principal.hpp draws it; empty: nobody's.
+  /// The principal on whose behalf it is relayed, as wire/principal.hpp draws it; empty: none.
   std::string_view principal{};
 
   [[nodiscard]] std::size_t bytes() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What there is to know of a call before anybody makes it: one row for each, which the node, its
-// clients, devices, tests and documents share. docs/design/kinds.md says why.
+// The static description of a call: one row for each, which the node, its clients, devices, tests
+// and documents share. docs/design/kinds.md says why.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,24 @@ namespace espalier::wire {
 
 /// What a client must be allowed to do to make a call.
 enum class Right : std::uint8_t {
-  none = 0,  ///< whoever is connected
+  none = 0,  ///< any connected client
   read = 1,
   write = 2,
   admin = 3,  ///< what concerns all clients: making and dropping
   /// Using regions, which other nodes write. Of a number above those that the details of
   /// not_permitted have for other things.
   peer = 8,
-  replica = 9,  ///< what members of a chain ask of each other, who have all that it has
+  replica = 9,  ///< calls between members of a chain, which all have the same data
 };
-/// Of the numbers of rights. One that is not among them is no role.
+/// Whether this is the number of a right. Any other names no role.
 [[nodiscard]] constexpr bool is_right(std::uint8_t number) {
   return number <= static_cast<std::uint8_t>(Right::admin) ||
          number == static_cast<std::uint8_t>(Right::peer) ||
          number == static_cast<std::uint8_t>(Right::replica);
 }
 
-/// The rights that a role has which is called so, one bit for each. Who administers a node may make
-/// and drop regions, but only peers use them; members of a chain do with it nothing else.
+/// The rights of the role of this name, one bit for each. An administrator may make and drop
+/// regions, but only peers use them; members of a chain may do nothing else.
 [[nodiscard]] constexpr std::uint32_t rights_of(Right role) {
   const auto bit = [](Right right) { return 1u << static_cast<unsigned>(right); };
   const std::uint32_t reads = bit(Right::none) | bit(Right::read);
@@ -44,21 +44,21 @@ enum class Right : std::uint8_t {
   }
   return bit(Right::none);
 }
-/// Of whoever may do all.
+/// Every right.
 inline constexpr std::uint32_t kAllRights =
     rights_of(Right::admin) | rights_of(Right::peer) | rights_of(Right::replica);
 [[nodiscard]] constexpr bool has_right(std::uint32_t rights, Right needed) {
   return (rights >> static_cast<unsigned>(needed) & 1) != 0;
 }
 
-/// Which keys a request names, of which a node that has a shard of a map asks whether it has them.
+/// Which keys a request names; a node that has a shard of a map checks that it has them.
 enum class Keys : std::uint8_t {
   none = 0,   ///< none, or its handler asks
   one = 1,    ///< its key
   range = 2,  ///< all from its key up to what ends its payload
 };
 
-/// How a request says which object it concerns, of which a node asks whether the client may use it.
+/// How a request names its object; a node checks that the client may use it.
 enum class Names : std::uint8_t {
   nothing = 0,  ///< it concerns none, or only what the client has been given before
   by_id = 1,    ///< its header has the object's number
@@ -75,7 +75,7 @@ enum class AtDevice : std::uint8_t {
   by_kind = 4,  ///< a handler for devices
 };
 
-/// Of what length a request must be before its handler sees it.
+/// The lengths that a request must have before its handler sees it.
 struct Limits {
   bool map = false;  // names a map that is there
   std::uint32_t key_bytes_min = 0;
@@ -101,10 +101,10 @@ struct CallRow {
   bool changes = false;
   /// Its answer's version is the number of the object that it names.
   bool opens = false;
-  /// Its answer tells which objects there are, though it names none.
+  /// Its answer reveals which objects there are, though it names none.
   bool tells_of_objects = false;
-  /// Of those that take an administrator: it is done again and again in the course of what another
-  /// one has begun, so the audit log has only what of it fails.
+  /// Of calls that take an administrator: it is repeated in the course of what another call has
+  /// begun, so the audit log records only its failures.
   bool routine = false;
   /// Where in its payload the name of a second object begins, which ends it, and which the client
   /// must be permitted as well; 0: it names no second one.

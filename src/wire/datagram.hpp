@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A read in one datagram of UDP [Fat-B+Tree §II, client-server form]: what a client asks a node
-// for, and what it is answered. docs/formats/datagram.md draws it.
+// A read in one datagram of UDP [Fat-B+Tree §II, client-server form]: the client's request and the
+// node's reply. docs/formats/datagram.md draws them.
 //
 // A session of datagrams belongs to a connection, which gives both sides its number and a key.
 // Every datagram has a tag under that key, over all of it but the hint, which switches write, and
-// the tag itself. The node answers a read only at the address that the session has proved: by a
-// hello, which is answered with a challenge, and the challenge in a proof.
+// the tag itself. The node answers a read only at the address that the session has proved: the
+// client sends a hello, the node a challenge, and the client returns the challenge in a proof.
 //
 // Numbers are little-endian.
 #pragma once
@@ -22,7 +22,7 @@ namespace espalier::wire {
 
 inline constexpr std::uint32_t kDatagramMagic = 0x47445345;  // "ESDG"
 inline constexpr std::uint8_t kDatagramVersion = 1;
-/// Where a node takes them, unless it is told otherwise.
+/// The port where a node takes them by default.
 inline constexpr std::uint16_t kDatagramPort = 4758;
 /// What IPv4 and IPv6 carry over Ethernet without fragments.
 inline constexpr std::size_t kDatagramBytesMax = 1452;
@@ -102,8 +102,9 @@ static_assert(kDatagramReplyBytes + kChallengeBytes <= kDatagramRequestBytes + k
 
 inline constexpr std::size_t kDatagramNonceBytes = 32;
 
-/// What a client is told of a session over its connection. The session's key is made of what both
-/// ends have proven to each other, the number and the nonce; where nothing was, of these alone.
+/// What a node offers for a session over its connection. The session's key is derived from what
+/// both ends have proven to each other, the number and the nonce; without a proof, from these
+/// alone.
 struct DatagramOffer {
   std::uint64_t session;
   std::uint8_t nonce[kDatagramNonceBytes];

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `espalier fabric serve` tells whoever connects, in the data of its answer: which memory it
-// offers, and which messages it sends back. All numbers have their low byte first.
+// What `espalier fabric serve` sends to a client that connects, in the private data of its accept:
+// which memory it offers, and which messages it echoes. All numbers are little-endian.
 //
-// The reader believes none of it: bounds and rights are held by the side that offers, and here
-// they only serve for better words.
+// The reader trusts none of it: the side that offers enforces bounds and rights; here they only
+// serve for better error messages.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two ends of a connection say to each other in the fabric's transport over libfabric:
+// The protocol between the two ends of a connection in the fabric's transport over libfabric:
 // frames, each one message of the provider, and in each any number of records.
 //
 //   0       4       5   8       12  16     24
@@ -7,11 +7,11 @@
 //   | bytes | flags | 0 | taken | 0 | done | record | record | ...
 //   +-------+-------+---+-------+---+------+--------+--------+-----
 //
-// An end may have so many frames under way as the other has room for, and so many bytes of requests
-// as the other sets aside for those that it cannot do yet. Each frame gives back what has become
-// free meanwhile; that of a frame with no record is all it is for.
+// Flow control: an end may have so many frames in flight as the other has room for, and so many
+// bytes of requests as the other reserves for those that it cannot execute yet. Each frame returns
+// the credits freed since the last; a frame without a record does nothing else.
 //
-// Neither end believes the other.
+// Neither end trusts the other.
 #pragma once
 
 #include <cstddef>
@@ -42,14 +42,14 @@ static_assert(sizeof(FrameHead) == 24 && offsetof(FrameHead, taken) == 8);
 static_assert(offsetof(FrameHead, done) == 16);
 static_assert(std::has_unique_object_representations_v<FrameHead>);
 
-/// Asks for a frame soon, whatever is in it: is anybody there?
+/// Keepalive probe: asks for any frame soon.
 inline constexpr std::uint8_t kFlagProbe = 1;
 
 /// What a record is.
 enum class RecordKind : std::uint8_t {
   invalid = 0,
   // How a connection begins and ends.
-  hello = 1,    // the first of who connects: a Greeting, then data
+  hello = 1,    // the connecting side's first: a Greeting, then data
   welcome = 2,  // the answer: a Greeting, then data
   refused = 3,  // the other answer
   end = 4,      // the last, of either end

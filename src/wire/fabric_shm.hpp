@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the two ends of a connection share in the fabric's transport for processes of one machine:
-// packets on a UNIX socket, and the memory through which messages go.
+// The protocol between the two ends of a connection in the fabric's transport for processes of one
+// machine: packets on a UNIX socket, and the shared memory through which messages go.
 //
-// Neither end believes the other. What one can write it can write at any time, so each word and
-// each header is copied once, and checked in the copy.
+// Neither end trusts the other. What one can write it can write at any time, so each word and each
+// header is copied once, and checked in the copy.
 #pragma once
 
 #include <cstddef>
@@ -79,7 +79,7 @@ inline constexpr std::uint32_t kFabricPersistent = 1u << 8;
 /// What is written there is to be stored past the cache, and fenced.
 inline constexpr std::uint32_t kFabricPastCache = 1u << 9;
 
-/// What one end tells the other about what it reads. It alone writes here, but for `sleeping`.
+/// The flow-control state of one end. Only that end writes here, but for `sleeping`.
 struct FabricSide {
   std::uint64_t credit;   // lines of the ring towards it that were copied out
   std::uint64_t done;     // messages that were taken wholly
@@ -87,7 +87,7 @@ struct FabricSide {
   std::uint32_t failure;  // why it did not take the message behind `done`: a Status
   std::uint32_t ended;    // 1 + the Status for which it ended the connection
   std::uint64_t reserved[4];
-  std::uint32_t sleeping;  // 1: wake it; who means to do that makes it 0
+  std::uint32_t sleeping;  // 1: wake it; the end that means to do that makes it 0
   std::uint32_t reserved_sleeping[15];
 };
 static_assert(sizeof(FabricSide) == 128 && offsetof(FabricSide, ended) == 28);
@@ -97,10 +97,10 @@ static_assert(std::has_unique_object_representations_v<FabricSide>);
 /// The first page of a connection's memory. The rings follow: from the side that connected, then
 /// from the one that accepted.
 ///
-///   0       8        12           16    128              256             384
-///   +-------+--------+------------+-----+----------------+---------------+
-///   | magic | format | ring lines | 0   | who connected  | who accepted  |
-///   +-------+--------+------------+-----+----------------+---------------+
+///   0       8        12           16    128               256              384
+///   +-------+--------+------------+-----+-----------------+----------------+
+///   | magic | format | ring lines | 0   | connecting side | accepting side |
+///   +-------+--------+------------+-----+-----------------+----------------+
 struct FabricPage {
   std::uint64_t magic;
   std::uint32_t format;
@@ -128,15 +128,15 @@ enum class FabricPiece : std::uint8_t {
 
 /// The head of a piece. A ring is a power of two of lines of 64 bytes; line number n, counted from
 /// the ring's beginning of time, lies at n % lines. A piece begins with a line of its own, and its
-/// payload follows the header at once, from line to line and over the ring's end:
+/// payload follows the header directly, from line to line and over the ring's end:
 ///
 ///   0          4       8      9   12          16              20    24       32
 ///   +----------+-------+------+---+-----------+---------------+-----+--------+----------
 ///   | sequence | bytes | kind | 0 | immediate | message bytes | key | remote | payload ..
 ///   +----------+-------+------+---+-----------+---------------+-----+--------+----------
 ///
-/// The first eight bytes are written last. By the sequence word the reader knows that the piece has
-/// come: that which is in its place before is 0, for the writer clears the line behind a piece
+/// The first eight bytes are written last. The sequence word shows the reader that the piece is
+/// complete: until then the word in its place is 0, for the writer clears the line behind a piece
 /// before it publishes the piece.
 struct FabricPieceHead {
   std::uint32_t sequence;  // fabric_sequence() of its line

@@ -158,7 +158,8 @@ TEST(RingFormat, PayloadsOfMessages) {
             "\1\2\3\4\5\6\7\x08\x09\x0A\x0B\x0C\x0D\x0E\0\0"s);
   EXPECT_EQ(bytes_of(BatchEntry{0x0807060504030201, 0x0C0B0A09, 0x0E0D, 0x0F, 0}),
             "\1\2\3\4\5\6\7\x08\x09\x0A\x0B\x0C\x0D\x0E\x0F\0"s);
-  EXPECT_EQ(bytes_of(MapShape{0x0807060504030201, 0x0C0B0A09, 0x100F0E0D, 0x14131211, 0x18171615}),
+  EXPECT_EQ(bytes_of(MapShape{0x0807060504030201, 0x0C0B0A09, 0x100F0E0D, 0x11, 0x12, 0x1413,
+                              0x18171615}),
             "\1\2\3\4\5\6\7\x08\x09\x0A\x0B\x0C\x0D\x0E\x0F\x10\x11\x12\x13\x14"
             "\x15\x16\x17\x18"s);
   MapNumbers numbers{};

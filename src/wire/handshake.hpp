@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client and node say to each other over the UNIX socket of a connection: one packet each to
-// begin, then single bytes. The socket's end is the connection's end.
+// The handshake of client and node over the UNIX socket of a connection: one packet each, then
+// single bytes. Closing the socket closes the connection.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace espalier::wire {
 inline constexpr std::uint64_t kHelloMagic = 0x4F4C4C484C505345;  // "ESPLHLLO", low byte first
 inline constexpr std::uint32_t kProtocolVersion = 1;
 
-/// The client's first packet: which rings it would like.
+/// The client's first packet: the ring sizes that it asks for.
 struct Hello {
   std::uint64_t magic;
   std::uint32_t protocol;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What items may be, whatever keeps them: what a message cannot even say is refused by who would
-// send it.
+// Limits of items, whatever stores them: a client refuses what a message cannot express.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client and node say to each other where a node lets in only those who know a secret
+// Mutual authentication of client and node where a node accepts only clients that know a secret
 // (docs/formats/link_proof.md draws it).
 //
 //     client                                node
@@ -9,8 +9,8 @@
 //       <---- LinkProven                             a session, and that the node knows it too
 //       connect, LinkProvenHello ---->               each pair of that session
 //
-// Messages go by SEND. What is signed has the direction in front, so that none can be sent back; it
-// has both sides' numbers, so that none can be said again.
+// Messages go by SEND. Each signature covers the direction, which prevents reflection, and both
+// sides' nonces, which prevents replay.
 #pragma once
 
 #include <array>
@@ -44,7 +44,7 @@ struct ProofAsk {
   std::uint32_t reserved;
 };
 static_assert(sizeof(ProofAsk) == 16 && std::has_unique_object_representations_v<ProofAsk>);
-/// What stands there in place of a user whom the node's user namespace does not map.
+/// Stands there in place of a user that the node's user namespace does not map.
 inline constexpr std::uint32_t kUserNotMapped = ~std::uint32_t{0};
 
 struct LinkChallenge {
@@ -80,9 +80,10 @@ struct LinkProven {
 static_assert(sizeof(LinkProven) == 72 && std::has_unique_object_representations_v<LinkProven>);
 static_assert(offsetof(LinkProven, digest) == 40);
 
-/// How a client of a proven session asks for a pair. `hello.reserved` counts them from 1 on: for
-/// the rings, and for READs, a node takes none that is not above all that came for the same; for
-/// WRITEs, of which a session has several pairs, each once, and none far below the highest.
+/// How a client of a proven session asks for a pair. `hello.reserved` counts them from 1 on, which
+/// detects replays: for the rings, and for READs, a node accepts only numbers above all that came
+/// for the same; for WRITEs, of which a session has several pairs, each once, and none far below
+/// the highest.
 struct LinkProvenHello {
   LinkHello hello;
   std::uint64_t mark;  // the first 8 bytes of the digest of `hello`, by the session's key

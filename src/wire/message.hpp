@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels through rings: requests, answers, and the items of scans.
+// The messages of rings: requests, responses, and the items of scans.
 //
 // A message begins with a header of 32 bytes, whose first 4 are the sequence word of its first
-// line (wire/ring.hpp). What a switch on the way reads or fills in lies at fixed offsets: the map,
-// the hint, and the key, whose first 8 bytes are therefore at offset 32.
+// slot (wire/ring.hpp). The fields that switches read or write lie at fixed offsets: the map, the
+// hint, and the key, whose first 8 bytes are therefore at offset 32.
 #pragma once
 
 #include <array>
@@ -119,8 +119,8 @@ enum class OffloadId : std::uint8_t {
   object_rename = 104,           // key: name; argument: its ObjectKind; payload: Renaming, new name
 };
 inline constexpr std::uint32_t kOffloadIds = 105;
-/// Numbers from here on are never the protocol's: whoever runs a node may give them to offloads of
-/// his own.
+/// Numbers from here on are never the protocol's: the operator of a node may assign them to
+/// offloads of its own.
 inline constexpr std::uint8_t kOwnOffloadIds = 128;
 
 ///   0          4       8     12        13     14          16     24    28         32
@@ -150,18 +150,18 @@ inline constexpr std::uint8_t kRingBits = 0x0F;
 inline constexpr std::uint8_t kHopBits = 0x30;
 inline constexpr unsigned kHopShift = 4;
 inline constexpr std::uint8_t kHopsMax = 2;
-/// Requests of one session with as many hops that a node has, or that wait there, at most: whoever
-/// asks has no more on their way, so that none keeps one of more hops behind it waiting.
+/// Requests of one session with as many hops that a node executes or queues, at most. The sender
+/// keeps no more in flight, so that none of them blocks one of more hops behind it.
 inline constexpr std::uint32_t kHopRequestsMax = 64;
 /// Reads: the payload begins with 8 bytes that name a snapshot, and that is what is read.
 inline constexpr std::uint8_t kAtSnapshot = 0x80;
 /// It ends with the principal on whose behalf it is relayed (wire/principal.hpp).
 inline constexpr std::uint8_t kOnBehalf = 0x40;
 
-/// A header as the four words that it is in memory. Whoever fills in the header that words_of()
-/// takes hands it to others by value only: then it stays in registers. Out of memory the compiler
-/// would load these words whole, and the processor would make each load wait until the stores of
-/// its parts have left for the cache, behind all stores to lines that the other end has in its own.
+/// A header as the four words that it is in memory. A caller passes the header that words_of()
+/// takes by value only, so that it stays in registers. From memory the compiler would load these
+/// words whole, and each load would stall until the narrower stores have left the store buffer for
+/// the cache, behind all stores to lines that the other end holds (failed store forwarding).
 using HeaderWords = std::array<std::uint64_t, 4>;
 [[nodiscard]] constexpr HeaderWords words_of(const RequestHeader& header) {
   return {std::uint64_t{header.bytes} << 32 | header.sequence,
@@ -170,9 +170,9 @@ using HeaderWords = std::array<std::uint64_t, 4>;
           header.hint, std::uint64_t{header.argument} << 32 | header.map};
 }
 
-/// The value, by way of a register. Two words that lie side by side a compiler copies with one wide
-/// load, and where they were stored as two a moment ago, that load waits as those of words_of()
-/// would: in an answer, until the slots of the answers before it are the node's.
+/// Passes the value through a register. A compiler copies two adjacent words with one wide load,
+/// and if they were stored separately a moment ago, that load stalls as those of words_of() would:
+/// in a response, until the slots of the responses before it are the node's.
 [[nodiscard]] inline std::uint64_t in_register(std::uint64_t value) {
   asm("" : "+r"(value));
   return value;
@@ -277,15 +277,18 @@ enum class BatchKind : std::uint8_t {
   return static_cast<ConditionKind>(number);
 }
 
-/// What a map is made of: MapOptions.
+/// What a map is made of: MapOptions. The name of its group follows.
 struct MapShape {
   std::uint64_t snapshot_bytes_max;
   std::uint32_t node_bytes;
   std::uint32_t log_bytes;
-  std::uint32_t versions;       // 1 or 0
+  std::uint8_t versions;     // 1 or 0
+  std::uint8_t group_bytes;  // of the group's name; 0: none is named
+  std::uint16_t reserved;
   std::uint32_t key_bytes_max;  // in answers; 0 in requests
 };
 static_assert(sizeof(MapShape) == 24 && std::has_unique_object_representations_v<MapShape>);
+static_assert(offsetof(MapShape, versions) == 16 && offsetof(MapShape, group_bytes) == 17);
 
 /// The numbers of a map: MapStats.
 struct MapNumbers {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers of a node as they travel: the answer to `node_stats`.
+// The statistics of a node as they travel: the answer to `node_stats`.
 //
 //   0                   48
 //   +-------------------+---------+---------+---------+----------------+---------------+--------
@@ -7,9 +7,9 @@
 //   |                   | (text)  | (text)  |         |                |               |
 //   +-------------------+---------+---------+---------+----------------+---------------+--------
 //
-// and last PrincipalEntry, each with its name: as many of each as the header says. Samples, which
-// are the numbers of the node as a whole, lie as wire/samples.hpp draws them; the failure is why
-// the log has failed, where it has. Of objects the call object_samples tells.
+// and last PrincipalEntry, each with its name: as many of each as the header says. Samples, the
+// statistics of the node as a whole, lie as wire/samples.hpp draws them; the failure is why the log
+// has failed, if it has. The statistics of objects are the answer to the call object_samples.
 //
 // Each follows the one before without a gap. src/node/numbers_format.hpp writes and reads them.
 #pragma once
@@ -33,13 +33,13 @@ struct NodeNumbersHeader {
   std::uint32_t offloads;
   std::uint32_t workers;
   std::uint32_t holders;
-  std::uint32_t principals;  // that are told of: kPrincipalsTold at most
+  std::uint32_t principals;  // listed: kPrincipalsTold at most
   std::uint32_t reserved;
 };
 static_assert(sizeof(NodeNumbersHeader) == 48 && offsetof(NodeNumbersHeader, version_bytes) == 16);
 static_assert(std::has_unique_object_representations_v<NodeNumbersHeader>);
 
-/// Of one offload; those that nobody asked for are left out.
+/// Of one offload; offloads without requests are left out.
 struct OffloadNumbers {
   std::uint64_t offload;  // OffloadId
   std::uint64_t requests;
@@ -58,7 +58,7 @@ struct WorkerNumbers {
 static_assert(sizeof(WorkerNumbers) == 32);
 static_assert(std::has_unique_object_representations_v<WorkerNumbers>);
 
-/// Who keeps memory from being free; the owner's text follows, then the map's name.
+/// A holder of memory that cannot be freed; the owner's text follows, then the map's name.
 struct HolderEntry {
   std::uint64_t since;  // epoch, or of a snapshot the version
   std::uint64_t bytes;
@@ -70,8 +70,8 @@ struct HolderEntry {
 static_assert(sizeof(HolderEntry) == 32);
 static_assert(std::has_unique_object_representations_v<HolderEntry>);
 
-/// Principals that are told of, those that have most of their part, at most; and to administrators
-/// alone, for their names are those of secrets, users and addresses.
+/// Principals listed, at most: those that use most of their share. Listed to administrators alone,
+/// for their names are those of secrets, users and addresses.
 inline constexpr std::uint32_t kPrincipalsTold = 16;
 
 /// Of one principal; its name follows.

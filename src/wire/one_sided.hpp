@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a client is told before it reads an object by READs alone, whatever its kind, and how it
+// What a client receives before it reads an object of any kind by one-sided READs, and how it
 // renews its lease. The page docs/formats/one_sided.md draws it.
 //
-// The answer to one_sided_open, one_sided_table or one_sided_hash is a row of fields: each a
-// FieldHeader, then so many bytes, then zeros up to a multiple of 8. Who reads it skips kinds that
-// it does not know, so that later parts add theirs without another version.
+// The answer to one_sided_open, one_sided_table or one_sided_hash is a list of fields: each a
+// FieldHeader, then so many bytes, then zeros up to a multiple of 8. A reader skips unknown kinds,
+// so that later versions add fields without another protocol version.
 #pragma once
 
 #include <cstddef>
@@ -22,7 +22,7 @@ enum class FieldKind : std::uint16_t {
   table = 4,     // TablePlace: the table that was asked for
   keyed = 5,     // KeyedPlace, and the prefix behind it: READs of the map that carry a key
   redirect = 6,  // RedirectPlace: where tables in switches may send them
-  feed = 7,      // FeedPlace: where changes of the map's mappings are told
+  feed = 7,      // FeedPlace: where changes of the map's mappings are published
   borders = 8,   // ShardBorders, and both behind it: of a shard, which keys it has
   hash = 9,      // HashPlace: the hash map that was asked for
 };
@@ -57,7 +57,7 @@ static_assert(sizeof(LeaseGrant) == 40 && std::has_unique_object_representations
 /// map that answers were from, one for 64 answers. The answer's `version` is the present epoch.
 struct LeaseRenewal {
   std::uint64_t lease;
-  std::uint64_t oldest;  // epoch of the walks in flight, or the one told last; or kLeaseGivenBack
+  std::uint64_t oldest;  // epoch of walks in flight, or the one last granted; or kLeaseGivenBack
 };
 /// In place of an epoch: nothing is read under the lease any more, and it ends.
 inline constexpr std::uint64_t kLeaseGivenBack = ~std::uint64_t{0};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads fields and texts off the front of a payload; remembers whether there was too little.
+// Reads fields and texts off the front of a payload, and remembers whether it was too short.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// On whose behalf a request is relayed: the last bytes of a request with kOnBehalf, behind its
-// payload. A device names so the client that asked, for its host to check.
+// The principal on whose behalf a request is relayed: the last bytes of a request with kOnBehalf,
+// behind its payload. A device names so the client that asked, for its host to check.
 //
 //   0      1       2        4              n         m        m + 4
 //   +------+-------+--------+------+-------+---------+--------+

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of rings: slots that tell for themselves that they have come.
+// The format of rings: slots that carry their own arrival notification.
 //
 // A ring is a power of two of slots of 64 bytes. Slot number n, counted from the ring's beginning
 // of time, lies at n % slots and begins with a sequence word, the low 32 bits of n + 1. A slot's
@@ -44,10 +44,10 @@ inline constexpr std::uint64_t kConnectionMagic = 0x4E4F43524C505345;  // "ESPLR
 inline constexpr std::uint32_t kConnectionFormat = 1;
 inline constexpr std::uint32_t kResponseRingsMax = 16;
 
-/// What a client tells the node about one of its response rings, on a slot of its own.
+/// A client's state of one of its response rings, on a cache line of its own.
 struct ResponseSide {
   std::uint64_t credit;    // slots that were copied out
-  std::uint32_t sleeping;  // 1: whoever writes here next wakes the reader
+  std::uint32_t sleeping;  // 1: the next writer of the ring wakes the reader
   std::uint32_t reserved[13];
 };
 static_assert(sizeof(ResponseSide) == 64 && offsetof(ResponseSide, sleeping) == 8);
@@ -64,7 +64,7 @@ static_assert(std::has_unique_object_representations_v<ResponseSide>);
 ///   | request credit | 0             | response sides, 64 bytes each      |
 ///   +----------------+---------------+------------------------------------+
 ///
-/// The node writes the first 128 bytes, the client the rest of the page. Neither believes what the
+/// The node writes the first 128 bytes, the client the rest of the page. Neither trusts what the
 /// other can write, nor reads back what it wrote itself.
 struct ConnectionPage {
   std::uint64_t magic;
@@ -112,14 +112,14 @@ struct ConnectionLayout {
 inline constexpr std::uint64_t kNodePageMagic = 0x45444F4E4C505345;  // "ESPLNODE", low byte first
 inline constexpr std::uint32_t kWorkersMax = 62;
 
-/// One worker of a node, on a slot of its own.
+/// One worker of a node, on a cache line of its own.
 struct WorkerLine {
-  std::uint32_t sleeping;  // 1: whoever writes a request for it wakes it
+  std::uint32_t sleeping;  // 1: a client that writes a request for it wakes it
   std::uint32_t reserved[15];
 };
 static_assert(sizeof(WorkerLine) == 64);
 
-/// What a node shows to all its clients, who can only read it.
+/// What a node publishes to all its clients, which can only read it.
 struct NodePage {
   std::uint64_t magic;
   std::uint32_t format;
@@ -132,7 +132,8 @@ struct NodePage {
 static_assert(sizeof(NodePage) == 4096 && offsetof(NodePage, workers) == 128);
 static_assert(std::has_unique_object_representations_v<NodePage>);
 
-/// Whoever goes to sleep uses heavy barriers, so that those who wake need only light ones.
+/// The side that goes to sleep uses heavy barriers, so that the sides that wake need only light
+/// ones.
 inline constexpr std::uint32_t kNodeAsymmetric = 1;
 
 /// Doorbells: one word for each ring, the low half of the slot number behind the last message.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What client and node say to each other to carry rings over a fabric.
+// The protocol that carries rings over a fabric.
 //
-// Both sides have memory of one layout, that of a connection (wire/ring.hpp). Whoever writes a slot
-// writes it into his own memory first, and the link carries it to the same place of the other's:
+// Both sides have memory of one layout, that of a connection (wire/ring.hpp). The writer of a slot
+// writes it into its own memory first, and the link copies it to the same offset of the peer's:
 //
 //     client's memory          node's memory
 //     +-----------------+      +-----------------+
@@ -11,13 +11,13 @@
 //     | response rings  | <=== | response rings  |
 //     +-----------------+      +-----------------+
 //
-// Slots travel by WRITE with immediate, or by SEND with immediate, whose payload they are; the
-// number says up to where the ring has come. So what has begun to land is not looked at before all
-// of it has landed. Credits travel by WRITE, or by SEND with 8 bytes.
+// Slots travel by WRITE with immediate, or as the payload of a SEND with immediate; the immediate
+// says up to where the ring has come. So a reader never sees a slot before all of it has landed.
+// Credits travel by WRITE, or by SEND with 8 bytes.
 //
-// A slot stays in its writer's memory until the reader says that it has copied it out, and its
-// number names it for ever. So a connection that was lost can be made again: both sides carry again
-// what the other has not told that it has, and what comes twice is known by its number.
+// A slot stays in its writer's memory until the reader's credit covers it, and its number names it
+// for ever. So a lost connection can be replaced: both sides send again what the other's credit
+// does not cover, and a duplicate is recognised by its number.
 #pragma once
 
 #include <array>
@@ -43,10 +43,10 @@ enum class LinkWay : std::uint8_t {
   reads = 3,   // none: a second pair of a session that is there, by which its client READs
   writes = 4,  // none: another such, by which it WRITEs windows that it was given, or adds
                // to words
-  prove = 5,   // none: a pair by which a client proves who it is (wire/link_proof.hpp)
+  prove = 5,   // none: a pair by which a client authenticates (wire/link_proof.hpp)
 };
 
-/// Names a session to its node: random, never all zero. Who knows it can take the session over.
+/// Names a session to its node: random, never all zero. A holder of it can take the session over.
 using LinkToken = std::array<std::uint64_t, 2>;
 
 /// The size of a ring, a power of two, as its logarithm.
@@ -54,7 +54,7 @@ using LinkToken = std::array<std::uint64_t, 2>;
   return static_cast<std::uint8_t>(std::countr_zero(slots));
 }
 
-/// What the client says when it asks for a connection. Of the sizes of rings the logarithm counts.
+/// The client's request for a connection. The sizes of rings are logarithms.
 struct LinkHello {
   std::uint64_t magic;
   std::uint32_t protocol;

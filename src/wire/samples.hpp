@@ -34,7 +34,7 @@
 
 namespace espalier::wire {
 
-/// Objects that one answer tells of, at most.
+/// Objects in one answer, at most.
 inline constexpr std::uint32_t kSampledObjectsMax = 256;
 /// Bytes of an answer, at most: objects that would make it longer are left out.
 inline constexpr std::uint32_t kSamplesBytesMax = std::uint32_t{1} << 20;
@@ -138,7 +138,7 @@ struct SampledObject {
 }
 
 struct SampledObjects {
-  std::uint64_t count = 0;             ///< those that were asked for, told of or not
+  std::uint64_t count = 0;             ///< matching objects, returned or not
   std::vector<SampledObject> objects;  ///< those that take most memory first
 
   [[nodiscard]] std::uint64_t left_out() const {
@@ -248,8 +248,8 @@ inline void append(std::string& bytes, const Sample& sample) {
   return items;
 }
 
-/// Reads one off the front; what was short, the reader says. None: it is no sample. Of one whose
-/// type is not is_known() nothing is looked at but the lengths.
+/// Reads one off the front; the reader remembers if it was too short. None: it is no sample. Of a
+/// sample whose type is not is_known() only the lengths are checked.
 [[nodiscard]] inline std::optional<Sample> take_sample(PayloadReader& reader,
                                                        std::string_view kind_word) {
   const auto entry = reader.take<SampleEntry>();
@@ -272,8 +272,8 @@ inline void append(std::string& bytes, const Sample& sample) {
   return sample;
 }
 
-/// Reads an object off the front, without its samples of types that only later versions know; what
-/// was short, the reader says. None: it is no such item.
+/// Reads an object off the front, without its samples of types that only later versions know; the
+/// reader remembers if it was too short. None: it is no such item.
 [[nodiscard]] inline std::optional<SampledObject> take_sampled_object(PayloadReader& reader) {
   const auto item = reader.take<ItemHeader>();
   SampledObject object;

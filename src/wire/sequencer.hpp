@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The word of a sequencer, to which clients add, and what is said of one in requests and answers.
+// The word of a sequencer, to which clients add, and its representation in requests and answers.
 // docs/formats/sequencer.md draws it.
 //
 //    63     62      48 47                                   0
@@ -7,8 +7,8 @@
 //   | seal | epoch    | counter: the number that comes next  |
 //   +------+----------+--------------------------------------+
 //
-// A FETCH_ADD of n by one who knows the epoch e takes the numbers [counter, counter + n) of the
-// word that it brings back if the seal is clear there, the epoch is e, and counter + n is at most
+// A FETCH_ADD of n by a client that knows the epoch e takes the numbers [counter, counter + n) of
+// the word that it returns if the seal is clear there, the epoch is e, and counter + n is at most
 // kSequencerEnd. Otherwise it took nothing, whatever became of the word.
 #pragma once
 

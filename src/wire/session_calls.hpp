@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls that concern no object, or whatever a session reads by itself: what a session asks of
-// its node.
+// The calls that concern no object, or that a session makes for its own one-sided reads: what a
+// session asks of its node.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace espalier::session_calls {
 
-/// By which the way to a node is measured.
+/// Measures the latency of a node.
 struct Noop {
   static constexpr wire::CallRow kCall{.id = wire::OffloadId::noop,
                                        .name = "noop",
@@ -103,7 +103,7 @@ struct RenewLease {
 struct LogState {
   std::uint64_t recorded = 0;
   std::uint64_t durable = 0;
-  wire::OwnBytes run_bytes;  ///< 8, of which run of the log these are; none: that is not told
+  wire::OwnBytes run_bytes;  ///< 8, of which run of the log these are; none: unknown
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.recorded);
@@ -114,7 +114,7 @@ struct LogState {
                                    std::uint64_t run) {
     return {recorded, durable, wire::OwnBytes({reinterpret_cast<const char*>(&run), sizeof run})};
   }
-  /// 0: it is not told.
+  /// 0: unknown.
   [[nodiscard]] std::uint64_t run() const {
     std::uint64_t number = 0;
     if (run_bytes.size() == sizeof number) {

@@ -61,12 +61,18 @@ TEST_F(ChainOfTwoConcurrency, AClientGoesOnWhenTheHeadIsKilled) {
   EXPECT_EQ(said, "serves");
 }
 
-// Each is on the condition that the one before was done once. The head is killed while one is on
-// its way, and the next head answers what the first has done.
+// Each is on the condition that the one before was done once, over two maps of a group. The head is
+// killed while one is on its way, and the next head answers what the first has done; it has the
+// same group.
 TEST_F(ChainOfTwoConcurrency, TransactionsAreDoneOnceWhenTheHeadIsKilled) {
   auto store = connect_to_chain();
   ASSERT_TRUE(store) << message(store.error());
-  ASSERT_TRUE(until_done([&] { return store->open_map("default"); }));
+  MapOptions ordered;
+  ordered.group = "bank";
+  HashMapOptions hashed;
+  hashed.group = "bank";
+  ASSERT_TRUE(until_done([&] { return store->create_map("ordered", ordered); }));
+  ASSERT_TRUE(until_done([&] { return store->create_hash_map("hashed", hashed); }));
   constexpr int kTransactions = 200;
   auto client = until_done([&] { return store->make_numbered_client(); });
   ASSERT_TRUE(client) << message(client.error());
@@ -75,11 +81,12 @@ TEST_F(ChainOfTwoConcurrency, TransactionsAreDoneOnceWhenTheHeadIsKilled) {
   std::thread worker([&] {
     for (int i = 0; i < kTransactions && wrong.empty(); ++i) {
       Transaction next;
-      next.get("default", "count").put("default", "count", std::to_string(i + 1));
+      next.get("ordered", "count").put("ordered", "count", std::to_string(i + 1));
+      next.put("hashed", "count", std::to_string(i + 1));
       if (i == 0) {
-        next.only_if_absent("default", "count");
+        next.only_if_absent("hashed", "count");
       } else {
-        next.only_if_value("default", "count", std::to_string(i));
+        next.only_if_value("hashed", "count", std::to_string(i));
       }
       // By the store's own numbers, and by those of a program.
       const auto transacted = i % 2 == 0
@@ -97,11 +104,17 @@ TEST_F(ChainOfTwoConcurrency, TransactionsAreDoneOnceWhenTheHeadIsKilled) {
   members_[0].wait();
   worker.join();
   EXPECT_EQ(wrong, "");
-  auto map = until_done([&] { return store->open_map("default"); });
+  auto map = until_done([&] { return store->open_map("ordered"); });
   ASSERT_TRUE(map) << message(map.error());
+  EXPECT_EQ(map->options().group, "bank");
   const auto count = until_done([&] { return map->get("count"); });
   ASSERT_TRUE(count && *count);
   EXPECT_EQ((*count)->value, std::to_string(kTransactions));
+  const auto hash = until_done([&] { return store->open_hash_map("hashed"); });
+  ASSERT_TRUE(hash) << message(hash.error());
+  const auto same = until_done([&] { return hash->get("count"); });
+  ASSERT_TRUE(same && *same);
+  EXPECT_EQ((*same)->value, (*count)->value);
 }
 
 TEST_F(ChainOfTwoConcurrency, TheTailHasWhatTheHeadAcknowledged) {

@@ -4,6 +4,7 @@
 #include <string>
 #include <thread>
 
+#include "espalier/transaction.hpp"
 #include "tests/chains/chain_of_two.hpp"
 
 namespace espalier::test {
@@ -119,6 +120,11 @@ TEST_F(ChainRejoinConcurrency, AMemberThatWasLeftOutJoinsByTheLog) {
 // The log goes back to the checkpoint alone, which comes as a file.
 TEST_F(ChainRejoinConcurrency, AMemberJoinsByACheckpointAndTheLog) {
   value_bytes_ = 50'000;
+  MapOptions in_group;
+  in_group.group = "bank";
+  for (const char* const name : {"first", "second"}) {
+    ASSERT_TRUE(until_done([&] { return store_->create_map(name, in_group); }));
+  }
   put_some(3 * kLogBytesMax / 50'000);
   end_member(1);
   put_until_alone();
@@ -129,10 +135,17 @@ TEST_F(ChainRejoinConcurrency, AMemberJoinsByACheckpointAndTheLog) {
   end_member(0);
   put_some(20);
   expect_all();
+  const auto both = [&](const std::string& text) {
+    return until_done([&] {
+      return store_->transact(Transaction().put("first", "k", text).put("second", "k", text));
+    });
+  };
+  EXPECT_TRUE(both("1")) << "the checkpoint has the group";
   // Its folder is one like any other: it starts again by its own checkpoint and log.
   end_member(joined);
   begin("b");
   expect_all();
+  EXPECT_TRUE(both("2"));
 }
 
 TEST_F(ChainRejoinConcurrency, AMemberThatIsKilledWhileItJoinsJoinsAgain) {

@@ -114,7 +114,7 @@ TEST_F(DurableAnswers, WritesThatWaitKeepNobodyElseWaiting) {
 // However long the disk stalls: the scheduler's thread would wait with it.
 TEST_F(DurableAnswers, AWriteWaitsAsideWhileTooManyWaitForTheirRelease) {
   const std::uint32_t map = node_.map();
-  const hash::HashShape shape{2, 1, 1 << 20};
+  const hash::HashShape shape{2, 1, 0, 0, 1 << 20};
   post(client_, OffloadId::hash_create, 0, "h", base::bytes_of(shape));
   sink_.make_durable();
   const auto hash = static_cast<std::uint32_t>(node_.wait(client_).header.version);
@@ -265,7 +265,7 @@ TEST_F(DurableAnswers, AClientThatGoesTakesWhatWaitsWithIt) {
 }
 
 TEST_F(DurableAnswers, WhatHasNoRecordsIsRefused) {
-  const hash::HashShape without_versions{2, 0, 1 << 20};
+  const hash::HashShape without_versions{2, 0, 0, 0, 1 << 20};
   const Response hash =
       call(client_, OffloadId::hash_create, 0, "h", base::bytes_of(without_versions));
   EXPECT_EQ(hash.code(), Code::unsupported);

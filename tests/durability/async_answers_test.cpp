@@ -165,7 +165,7 @@ TEST_F(AsyncAnswers, OfNumbersAndOfTheCatalogueWaitForTheDisk) {
   EXPECT_TRUE(is_silent(client_));
   sink_.make_durable();
   EXPECT_EQ(node_.wait(client_).code(), Code::invalid);
-  const hash::HashShape shape{2, 1, 1 << 20};
+  const hash::HashShape shape{2, 1, 0, 0, 1 << 20};
   post(client_, OffloadId::hash_create, 0, "made", base::bytes_of(shape));
   node_.turns(20);
   EXPECT_TRUE(is_silent(client_));

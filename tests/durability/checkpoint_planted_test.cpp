@@ -79,10 +79,6 @@ TEST(CheckpointPlanted, CopyingBeforeWhatIsRecordedIsVisibleIsNoticed) {
   expect_noticed(offload::Bug::copy_waits_for_nothing);
 }
 
-TEST(CheckpointPlanted, VersionsThatRecoveryTookAndNoRecordTellsAreNoticed) {
-  expect_noticed(offload::Bug::recovered_not_recorded, "a version would come again");
-}
-
 TEST(CheckpointPlanted, ATableThatIsDroppedWhileItIsCopiedIsNoticed) {
   expect_noticed(offload::Bug::copy_of_dropped_object_open, "a record cannot be applied");
 }

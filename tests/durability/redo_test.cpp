@@ -32,6 +32,7 @@
 #include "kinds/sequencer/sequencer.hpp"
 #include "kinds/table/table_object.hpp"
 #include "kinds/table/testing/redo_tables.hpp"
+#include "store/clock_groups.hpp"
 
 namespace espalier::test {
 namespace {
@@ -43,7 +44,7 @@ constexpr int kHashKeys = 20;
 /// A store, with workers for its maps, and counters.
 struct WholeStore {
   explicit WholeStore(bool shared_clock = false) {
-    if (shared_clock) core.share_clock();
+    if (shared_clock) core.groups->share();
   }
 
   tree::StoreCore core = tree::make_store();
@@ -278,7 +279,7 @@ TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStore) {
   }
 }
 
-// Each record moves the clock that all maps have, and one thread alone may do so.
+// Each record of a map moves the clock that all maps have, and one thread alone may do so.
 TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStoreOfOneClock) {
   catalog::RecordingSink sink;
   WholeStore shared(true);
@@ -287,7 +288,7 @@ TEST_F(ParallelRedoConcurrency, ThreadsMakeTheSameStoreOfOneClock) {
   WholeStore other(true);
   auto redo = offload::ParallelRedo::start(terms_for(other, 5));
   ASSERT_TRUE(redo);
-  EXPECT_EQ((*redo)->threads(), 1u);
+  EXPECT_EQ((*redo)->threads(), 5u);
   for (const std::string_view record : sink.records()) ASSERT_TRUE(apply(**redo, record));
   ASSERT_TRUE((*redo)->finish());
   redo->reset();

@@ -20,6 +20,7 @@
 #include "kinds/map/testing/map_objects.hpp"
 #include "kinds/map/write/audit.hpp"
 #include "memory/version_clock.hpp"
+#include "store/clock_groups.hpp"
 #include "store/transaction.hpp"
 
 namespace espalier::test {
@@ -45,7 +46,7 @@ class TransactionStore {
                             std::uint64_t bytes_max = std::uint64_t{256} << 20)
       : core(std::move(*memory::Region::reserve({.bytes_max = bytes_max, .huge_pages = false})),
              128) {
-    if (shared) core.share_clock();
+    if (shared) core.groups->share();
     for (const char* const name : kTransactedMaps) {
       if (std::string_view(name).starts_with("map")) {
         EXPECT_TRUE(tree::create_map(core, name, {.node_bytes = 512, .log_bytes = 128}));

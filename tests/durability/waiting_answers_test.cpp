@@ -32,7 +32,7 @@ class WaitingWrites : public testing::Test, public DurableScheduler {
  protected:
   /// A hash map of this name.
   std::uint32_t make_hash(std::string_view name) {
-    const hash::HashShape shape{2, 1, 1 << 20};
+    const hash::HashShape shape{2, 1, 0, 0, 1 << 20};
     post(client_, OffloadId::hash_create, 0, name, base::bytes_of(shape));
     sink_.make_durable();
     return static_cast<std::uint32_t>(node_.wait(client_).header.version);

@@ -54,11 +54,36 @@ TEST_P(EmbeddingRenames, ATableTakesTheNameOfOneThatIsDropped) {
   EXPECT_EQ(channel::list(channel(), ObjectKind::embedding)->size(), 1u);
   ASSERT_EQ(rename("items", "other", Displaced::dropped), Error{}) << "there is none";
   EXPECT_EQ(value_of(items), 0);
-  // One that is made of that name is no version of the one that had it.
+  EXPECT_EQ(value_of(*store_->open_embedding_table("other")), 5);
+}
+
+TEST_P(EmbeddingRenames, ANameThatWasLeftIsFollowedToTheTableThatIsMadeOfIt) {
+  EmbeddingTable items = make("items", 1);
+  ASSERT_EQ(rename("items", "other"), Error{});
+  EXPECT_EQ(value_of(items), 0) << "nothing has the name";
+  EmbeddingTable made = make("items", 9);
+  EXPECT_EQ(value_of(items), 9);
+  EXPECT_EQ(items.append(std::vector<float>(kWidth, 7)), kRows);
+  EXPECT_EQ(made.stats()->rows, kRows + 1u);
+  EXPECT_EQ(value_of(*store_->open_embedding_table("other")), 1);
+  const std::uint32_t ids[] = {0};
+  const std::uint32_t first[] = {0};
+  EmbeddingTable other = *store_->open_embedding_table("other");
+  const TableBags both[] = {{items, {ids, first}}, {other, {ids, first}}};
+  const auto found = EmbeddingTable::reduce_tables(Reduction::sum, both);
+  ASSERT_TRUE(found) << message(found.error());
+  EXPECT_EQ(found->front(), 9);
+  EXPECT_EQ(found->back(), 1);
+}
+
+TEST_P(EmbeddingRenames, ATableThatWasDroppedLeavesItsNameToNone) {
+  EmbeddingTable items = make("items", 1);
+  make("a", 2);
+  ASSERT_TRUE(store_->drop_embedding_table("items"));
+  ASSERT_EQ(rename("a", "b"), Error{}) << "another one's rename says nothing of it";
   EmbeddingTable made = make("items", 9);
   EXPECT_EQ(value_of(items), 0);
   EXPECT_EQ(value_of(made), 9);
-  EXPECT_EQ(value_of(*store_->open_embedding_table("other")), 5);
 }
 
 TEST_P(EmbeddingRenames, WhatIsRefusedChangesNothing) {

@@ -440,7 +440,7 @@ TEST_P(HashMapOfANode, HostileRequestsAreRefused) {
   wrong.comparison.expected_bytes = 1000;  // of which there are none
   EXPECT_EQ(code_of(channel::ask(channel(), wrong)), Code::invalid_argument);
   EXPECT_EQ(code_of(channel::ask(channel(), hash_calls::Erase{id, ""})), Code::invalid_argument);
-  hash_calls::Create shape{"x", {64, 2, 0}};
+  hash_calls::Create shape{"x", {64, 2, 0, 0, 0}};
   EXPECT_EQ(code_of(channel::ask(channel(), shape)), Code::invalid_argument);
   EXPECT_EQ(value_of(*map, "k"), "v");
   EXPECT_EQ(audit("h"), std::vector<std::string>{});
@@ -454,7 +454,9 @@ INSTANTIATE_TEST_SUITE_P(Ways, HashMapOfANode, ::testing::Values("unix", "device
 
 // What no hash map can say is not believed.
 TEST(HashMapCalls, ALyingNodeIsNotBelieved) {
-  hash_calls::Opened opened{3, {64, 1, 0}};
+  hash_calls::Opened opened;
+  opened.id = 3;
+  opened.shape = {64, 1, 0, 0, 0};
   const auto believed = [](const auto& reply) {
     const wire::ReplyMessage<std::remove_cvref_t<decltype(reply)>> message(reply);
     return wire::read_reply<std::remove_cvref_t<decltype(reply)>>(message.header(),
@@ -464,7 +466,7 @@ TEST(HashMapCalls, ALyingNodeIsNotBelieved) {
   EXPECT_TRUE(believed(opened));
   opened.shape.partitions = 3;
   EXPECT_FALSE(believed(opened));
-  opened.shape = {64, 2, 0};
+  opened.shape = {64, 2, 0, 0, 0};
   EXPECT_FALSE(believed(opened));
   wire::ResponseHeader none{};
   EXPECT_TRUE(wire::read_reply<hash_calls::ItemFound>(none, ""));

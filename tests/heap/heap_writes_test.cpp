@@ -37,7 +37,7 @@ using Failure = FailingHeap::Failure;
 using HeapWrites = std::vector<std::pair<std::string, std::optional<std::string>>>;
 using HeapContents = std::map<std::string, std::string>;
 
-constexpr MapOptions kSmallNodes{.node_bytes = 512, .log_bytes = 128};
+const MapOptions kSmallNodes{.node_bytes = 512, .log_bytes = 128};
 
 /// A store with one map, and what the map must hold.
 class HeapWorld {
@@ -228,8 +228,8 @@ bool many_leaves_more(const MapStats& before, const MapStats& after) {
 bool anything(const MapStats&, const MapStats&) { return true; }
 
 std::vector<HeapCourse> heap_courses() {
-  constexpr MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};
-  constexpr MapOptions kNoVersions{.node_bytes = 512, .log_bytes = 128, .versions = false};
+  const MapOptions kNoLog{.node_bytes = 512, .log_bytes = 0};
+  const MapOptions kNoVersions{.node_bytes = 512, .log_bytes = 128, .versions = false};
   return {
       {"PutsIntoALog", puts_spread, anything, 61},
       {"PutsAStoredValue", puts_spread, anything, 60},

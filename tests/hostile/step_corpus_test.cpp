@@ -33,7 +33,7 @@ struct Corpus {
   std::size_t count;
 };
 
-constexpr Corpus kCorpora[] = {
+const Corpus kCorpora[] = {
     {"dense512", {.node_bytes = 512, .log_bytes = 128}, KeyPattern::dense, 600},
     {"random512", {.node_bytes = 512, .log_bytes = 64}, KeyPattern::random_bytes, 400},
     {"sameFirst8", {.node_bytes = 1024, .log_bytes = 128}, KeyPattern::same_first_8, 600},

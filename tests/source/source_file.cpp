@@ -10,17 +10,23 @@
 namespace espalier::source {
 namespace {
 
-/// Walks over C++ text once and blanks what is not code.
+/// Walks over C++ text once and parts it: what is not code is blank in one copy, what is not a
+/// comment in the other.
 class Blanker {
  public:
-  explicit Blanker(std::string_view text) : text_(text), result_(text) {}
+  explicit Blanker(std::string_view text)
+      : text_(text), result_(text), comments_(text.size(), ' ') {
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      if (text[i] == '\n') comments_[i] = '\n';
+    }
+  }
 
-  std::string run() {
+  void run() {
     while (at_ < text_.size()) {
       if (begins("//")) {
-        blank_until(text_.find('\n', at_));
+        comment_until(text_.find('\n', at_));
       } else if (begins("/*")) {
-        blank_until(after(text_.find("*/", at_ + 2), 2));
+        comment_until(after(text_.find("*/", at_ + 2), 2));
       } else if (begins("R\"") && !after_word()) {
         raw_string();
       } else if (text_[at_] == '"' || (text_[at_] == '\'' && !after_word())) {
@@ -29,8 +35,10 @@ class Blanker {
         ++at_;
       }
     }
-    return std::move(result_);
   }
+
+  std::string code() { return std::move(result_); }
+  std::string comments() { return std::move(comments_); }
 
  private:
   [[nodiscard]] bool begins(std::string_view what) const {
@@ -45,6 +53,11 @@ class Blanker {
   }
   static std::size_t after(std::size_t found, std::size_t size) {
     return found == std::string_view::npos ? found : found + size;
+  }
+  void comment_until(std::size_t end) {
+    const std::size_t begin = at_;
+    blank_until(end);
+    text_.copy(comments_.data() + begin, at_ - begin, begin);
   }
   void blank_until(std::size_t end) {
     for (end = std::min(end, text_.size()); at_ < end; ++at_) {
@@ -70,6 +83,7 @@ class Blanker {
 
   std::string_view text_;
   std::string result_;
+  std::string comments_;
   std::size_t at_ = 0;
 };
 
@@ -140,6 +154,17 @@ std::string_view quoted_include(std::string_view line) {
   return line.substr(0, line.find('"'));
 }
 
-std::string blank_comments_and_strings(std::string_view text) { return Blanker(text).run(); }
+std::string blank_comments_and_strings(std::string_view text) {
+  Blanker blanker(text);
+  blanker.run();
+  return blanker.code();
+}
+
+std::string only_comments(std::string_view text) {
+  Blanker blanker(text);
+  blanker.run();
+  return blanker.comments();
+}
 
 }  // namespace espalier::source
+

@@ -43,5 +43,7 @@ struct Finding {
 /// Replaces comments and the insides of strings and character literals, raw ones too, by spaces.
 /// Line breaks stay, so that line numbers do.
 [[nodiscard]] std::string blank_comments_and_strings(std::string_view text);
+/// The other way round: all but comments and line breaks is spaces.
+[[nodiscard]] std::string only_comments(std::string_view text);
 
 }  // namespace espalier::source

@@ -2,6 +2,7 @@
 #include "tests/source/style_rules.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <regex>
 #include <stdexcept>
 
@@ -108,28 +109,49 @@ std::vector<Finding> check_code(const SourceFile& file,
   return findings;
 }
 
-std::vector<Finding> check_names(const SourceFile& file,
-                                 const std::map<std::string, std::string>& refused) {
+namespace {
+
+/// All words of `text` that `refused` has; `word_of` makes an entry of a name.
+template <class WordOf>
+std::vector<Finding> find_words(const std::string& path, std::string_view text,
+                                const std::map<std::string, std::string>& refused, WordOf word_of) {
   const auto in_name = [](char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
   };
   std::vector<Finding> findings;
-  const std::string code = blank_comments_and_strings(file.text);
-  const std::vector<std::string_view> lines = split_lines(code);
+  const std::vector<std::string_view> lines = split_lines(text);
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view line = lines[i];
     for (std::size_t at = 0; at < line.size();) {
       std::size_t end = at;
       while (end < line.size() && in_name(line[end])) ++end;
-      std::string name(line.substr(at, end - at));
+      const std::string word = word_of(std::string(line.substr(at, end - at)));
       at = end + 1;
-      while (name.ends_with('_')) name.pop_back();
-      const auto entry = refused.find(name);
+      const auto entry = refused.find(word);
       if (entry == refused.end()) continue;
-      findings.push_back({file.path, i + 1, name + ": rather " + entry->second});
+      findings.push_back({path, i + 1, word + ": rather " + entry->second});
     }
   }
   return findings;
+}
+
+}  // namespace
+
+std::vector<Finding> check_names(const SourceFile& file,
+                                 const std::map<std::string, std::string>& refused) {
+  return find_words(file.path, blank_comments_and_strings(file.text), refused,
+                    [](std::string name) {
+                      while (name.ends_with('_')) name.pop_back();
+                      return name;
+                    });
+}
+
+std::vector<Finding> check_comment_words(const SourceFile& file,
+                                         const std::map<std::string, std::string>& refused) {
+  return find_words(file.path, only_comments(file.text), refused, [](std::string word) {
+    std::ranges::transform(word, word.begin(), [](unsigned char c) { return std::tolower(c); });
+    return word;
+  });
 }
 
 std::map<std::string, std::string> parse_reasons(std::string_view text) {

@@ -43,6 +43,10 @@ struct FunctionSpan {
 [[nodiscard]] std::vector<Finding> check_names(const SourceFile& file,
                                                const std::map<std::string, std::string>& refused);
 
+/// Words of comments that `refused` has in small letters, however they begin. For C++ and C.
+[[nodiscard]] std::vector<Finding> check_comment_words(
+    const SourceFile& file, const std::map<std::string, std::string>& refused);
+
 /// Reads lines of "path: reason"; lines that begin with '#' are comments. Throws std::runtime_error
 /// at a line without a reason.
 [[nodiscard]] std::map<std::string, std::string> parse_reasons(std::string_view text);

@@ -42,7 +42,7 @@ std::string random_payload(Random& random, wire::OffloadId offload) {
   if (offload == wire::OffloadId::map_create) {
     wire::MapShape shape{};
     shape.node_bytes = 512u << random.below(3);
-    shape.versions = static_cast<std::uint32_t>(random.below(2));
+    shape.versions = static_cast<std::uint8_t>(random.below(2));
     return rings::bytes_of(shape);
   }
   if (offload == wire::OffloadId::compare_and_set) {

@@ -26,7 +26,7 @@ class InNetwork : public NodeFixture {
  protected:
   using IndexController = client::IndexController;
   using Did = IndexController::Did;
-  static constexpr MapOptions kOptions{.node_bytes = 4096, .log_bytes = 512};
+  static inline const MapOptions kOptions{.node_bytes = 4096, .log_bytes = 512};
 
   static std::string key_of(std::uint64_t number) {
     const std::string digits = std::to_string(number);

@@ -66,7 +66,7 @@ std::string samples_wanted() {
   return std::string(base::bytes_of(wire::SamplesWanted{256, 0, 0, 0}));
 }
 
-std::string hash_shape() { return std::string(base::bytes_of(hash::HashShape{1, 1, 0})); }
+std::string hash_shape() { return std::string(base::bytes_of(hash::HashShape{1, 1, 0, 0, 0})); }
 
 /// The first of two shards; nobody asks the other one.
 std::string shard_map() {

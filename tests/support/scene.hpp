@@ -21,9 +21,9 @@
 
 namespace espalier::test {
 
-inline constexpr MapOptions kNoLog{.node_bytes = 512,
+inline const MapOptions kNoLog{.node_bytes = 512,
                                    .log_bytes = 0};  ///< every write makes a new leaf
-inline constexpr MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
+inline const MapOptions kLog{.node_bytes = 512, .log_bytes = 128};
 
 /// Where a read begins and as of when.
 struct ReadFrom {

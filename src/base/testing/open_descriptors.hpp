@@ -11,7 +11,7 @@
 
 namespace espalier::base {
 
-/// Descriptors of this process; without pipes, unless told otherwise: clang's
+/// Descriptors of this process; without pipes, unless `with_pipes`: clang's
 /// UndefinedBehaviorSanitizer opens some for a moment, in any thread, to find out whether memory
 /// can be read. Slow: a system call for each.
 inline std::size_t open_descriptors(bool with_pipes = false) {

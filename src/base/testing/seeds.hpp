@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // How many seeds the tests of simulated networks and disks take: each its own number, or
-// ESPALIER_SEEDS; then they also say how far they are, and how often they have seen what seldom
-// happens. With ESPALIER_FEW_SEEDS=N it is one Nth of a test's own number, and as many more, up to
-// that number, as it takes until what seldom happens has happened.
+// ESPALIER_SEEDS; then they also report their progress, and how often rare events occurred. With
+// ESPALIER_FEW_SEEDS=N it is one Nth of a test's own number, and as many more, up to that number,
+// as it takes until each rare event has occurred.
 //
 // Thread: one.
 #pragma once

@@ -35,6 +35,7 @@ class RecordingSink final : public RedoSink {
   }
 
   Result<std::span<std::byte>> reserve(std::size_t bytes) noexcept override {
+    if (when_reserved) when_reserved();
     const std::lock_guard lock(mutex_);
     if (refuses_) return fail(Code::busy);
     auto* const front = new (::operator new(sizeof(Front) + bytes)) Front{nullptr, bytes};
@@ -98,6 +99,8 @@ class RecordingSink final : public RedoSink {
     return all;
   }
 
+  /// What else a test does before there is room for one. Set before there are others.
+  std::function<void()> when_reserved;
   /// What else a test does when a record comes, on the thread that hands it over. Set before there
   /// are others.
   std::function<void(std::string_view)> when_handed_over;

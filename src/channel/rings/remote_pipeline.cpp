@@ -395,23 +395,30 @@ std::expected<Reply, Refusal> RemoteRequests::await(const ChunkSink& sink) {
 }
 
 // Tags behind those of places.
-bool RemoteRequests::send_alone(const wire::CallMessage& request, std::uint32_t ticket) {
+bool RemoteRequests::send_alone(const wire::CallMessage& request, std::uint32_t ticket, bool more) {
   ESPALIER_ASSERT(pending() == 0);
   if (rings_.lost() || !rings_.send(request, first_alone() + ticket)) return false;
-  rings_.ring();
+  if (!more) rings_.ring();
   return true;
 }
 
-std::optional<RemoteRequests::Answered> RemoteRequests::take_alone() {
+std::optional<Incoming> RemoteRequests::take_alone_in_place() {
   Incoming response;
   while (rings_.receive(response)) {
     const std::uint32_t tag = response.header.tag;
     if (tag < first_alone() || tag >= kBegunTag) continue;
-    const std::uint32_t ticket = tag - first_alone();
-    if (response.header.code != 0) return Answered{ticket, std::unexpected(error_of(response))};
-    return Answered{ticket, Reply{response.header, std::string(response.payload)}};
+    response.header.tag = tag - first_alone();
+    return response;
   }
   return std::nullopt;
+}
+
+std::optional<RemoteRequests::Answered> RemoteRequests::take_alone() {
+  const auto response = take_alone_in_place();
+  if (!response) return std::nullopt;
+  const std::uint32_t ticket = response->header.tag;
+  if (response->header.code != 0) return Answered{ticket, std::unexpected(error_of(*response))};
+  return Answered{ticket, Reply{response->header, std::string(response->payload)}};
 }
 
 }  // namespace espalier::client

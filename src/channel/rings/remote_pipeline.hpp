@@ -96,10 +96,13 @@ class RemoteRequests {
     Result<Reply> reply;
   };
   /// Sends one; `ticket` tells its answer from those of others. False: there is no room now, or the
-  /// connection is lost.
-  bool send_alone(const wire::CallMessage& request, std::uint32_t ticket);
+  /// connection is lost. `more`: the node need not hear of it before ring_alone().
+  bool send_alone(const wire::CallMessage& request, std::uint32_t ticket, bool more = false);
+  void ring_alone() { rings_.ring(); }
   /// Takes the next answer, if one has come.
   std::optional<Answered> take_alone();
+  /// The same as it lies, until anything else is taken; its tag is the ticket.
+  std::optional<Incoming> take_alone_in_place();
   /// Sleeps until take_alone() may bring one. False: the connection is lost.
   bool wait_alone() { return rings_.wait(); }
   /// It may be long until anything is called again: what the node is owed goes now.

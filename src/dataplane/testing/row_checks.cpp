@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dataplane/testing/row_checks.hpp"
 
+#include "dataplane/key_number.hpp"
+#include "dataplane/testing/get_frame.hpp"
 #include "dataplane/testing/random_tree.hpp"
 #include "dataplane/testing/read_frame.hpp"
 #include "fabric/roce/testing/sample_packets.hpp"
+#include "wire/ref.hpp"
 
 namespace espalier::dataplane {
 namespace {
@@ -145,6 +148,36 @@ std::string frames_to_two_nodes(std::uint64_t seed, int rounds) {
       const std::string wrong =
           through_both(parts, whole, node, random.chance(0.3), draw_read(random, number));
       if (!wrong.empty()) return wrong;
+    }
+  }
+  return "";
+}
+
+std::string gets_to_two_nodes(std::uint64_t seed, int rounds) {
+  base::Random random(seed);
+  for (int round = 0; round < rounds; ++round) {
+    // Of one map, with the same number at both nodes.
+    const HintTerms terms[] = {{7, 512 * random.below(1000), ""},
+                               {7, 512 * random.below(1000), ""}};
+    PacketFunction function;
+    std::vector<IndexTables> tables;
+    for (std::uint16_t node = 0; node < 2; ++node) {
+      TreeImage tree = random_tree(random, {.levels = 3, .children_max = 8});
+      for (NodeNumber each = 0; each < tree.size(); ++each) {
+        tree.set_address(each, terms[node].base + (1 + 2 * each + node) * wire::kBlockBytes);
+      }
+      tables.push_back(compile(tree, {.ranges = 20, .sets = 1}).tables);
+      function.add({kRowKeys.keyed, 0xABCD'0012u + node, node}, tables[node], {}, terms[node]);
+    }
+    for (int i = 0; i < 10; ++i) {
+      const auto node = static_cast<std::uint16_t>(random.below(2));
+      const std::string key = std::to_string(random());
+      Bytes frame = get_frame(plain_frame_header(), 7, key);
+      function.process(frame, {.node = node});
+      const std::uint64_t address = find(tables[node], key_number("", key)).address;
+      if (hint_of(frame) != wire::Ref::make(address - terms[node].base, 0).bits) {
+        return "a get was told a node of another server";
+      }
     }
   }
   return "";

@@ -33,5 +33,8 @@ namespace espalier::dataplane {
 /// The same of a map that lies on two nodes by one keyed key, through two switches that lead to
 /// both; some shims name the other node.
 [[nodiscard]] std::string frames_to_two_nodes(std::uint64_t seed, int rounds);
+/// Gets in datagrams, to two nodes that have one map by one number: each gets a hint to a
+/// node of the tree of the server that it goes to.
+[[nodiscard]] std::string gets_to_two_nodes(std::uint64_t seed, int rounds);
 
 }  // namespace espalier::dataplane

@@ -36,7 +36,7 @@ class SwitchLine {
   static constexpr std::uint64_t kStep = std::uint64_t{1} << 58;  // numbers of a block
   static constexpr std::uint32_t kKeyedKey = 0xFEED'0001;
 
-  /// One end, and what was told there.
+  /// One endpoint, and its completions.
   struct End {
     explicit End(std::unique_ptr<fabric::Endpoint> of)
         : endpoint(std::move(of)), queue(*endpoint, 1024) {}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A host and a device before it, both in this process, over shared memory as a fabric.
+// A host and a device in front of it, both in this process, over shared memory as a fabric.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -47,7 +47,7 @@ class DeviceFixture : public ::testing::Test {
   }
   [[nodiscard]] Store connect_to_host() const { return connect(host_config_); }
   [[nodiscard]] Store connect_to_device() const { return connect(device_config_); }
-  /// How often the host was asked for this.
+  /// Number of requests of this kind to the host.
   [[nodiscard]] std::uint64_t host_was_asked(wire::OffloadId id) const {
     for (const node::OffloadNumbers& offload : node::numbers_of(*host_).offloads) {
       if (offload.id == id) return offload.requests;

@@ -525,6 +525,12 @@ TEST_F(SchedulerTest, RefusesShapesThatNoMapHas) {
   shape = good;
   shape.key_bytes_max = 1;
   refused(shape);
+  shape = good;
+  shape.reserved = 1;
+  refused(shape);
+  shape = good;
+  shape.group_bytes = 1;
+  refused(shape);
   for (const std::uint32_t bytes : {0u, 1u, 1000u, 256u, 131'072u, ~0u}) {
     shape = good;
     shape.node_bytes = bytes;

@@ -12,6 +12,7 @@
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/hash/format.hpp"
 #include "kinds/map/map_forms.hpp"
+#include "store/clock_groups.hpp"
 #include "wire/refusal.hpp"
 
 namespace espalier::offload {
@@ -64,12 +65,13 @@ class TransactionOffload : public testing::Test {
  protected:
   // Of these two; "m" has a clock of its own.
   TransactionOffload() {
-    node_.store().share_clock();
+    node_.store().groups->share();
     const std::string shape(base::bytes_of(tree::shape_of(MapOptions{})));
     EXPECT_EQ(call(OffloadId::map_create, "own/a", shape).header.code, 0);
-    EXPECT_EQ(call(OffloadId::hash_create, "own/h", base::bytes_of(hash::HashShape{2, 1, 1 << 20}))
-                  .header.code,
-              0);
+    EXPECT_EQ(
+        call(OffloadId::hash_create, "own/h", base::bytes_of(hash::HashShape{2, 1, 0, 0, 1 << 20}))
+            .header.code,
+        0);
   }
   Response call(OffloadId offload, std::string_view key, std::string_view payload,
                 std::uint32_t argument = 0) {
@@ -160,7 +162,7 @@ TEST_F(TransactionOffload, RefusesInWordsAndTouchesNothing) {
   const Response clocks = transact(Asked({"own/a", "m"}).put(0, "k", "2").put(1, "k", "2"));
   EXPECT_EQ(clocks.code(), Code::unsupported);
   EXPECT_EQ(wire::error_in(clocks.header.code, clocks.payload).detail, 1u);
-  EXPECT_NE(clocks.payload.find("must share a clock"), std::string::npos) << clocks.payload;
+  EXPECT_NE(clocks.payload.find("must be of one group"), std::string::npos) << clocks.payload;
   EXPECT_EQ(transact(Asked({"own/a", "none"}).put(0, "k", "2").get(1, "k")).code(),
             Code::not_found);
   EXPECT_EQ(call(OffloadId::transact, {}, std::string(26, '\0'), 1).code(), Code::invalid_argument);

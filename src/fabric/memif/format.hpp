@@ -6,7 +6,7 @@
 // hands it over with messages of 128 bytes; from then on frames go through two rings in it. All
 // numbers are in the order of the processor, which is that of x86 and ARM: little-endian.
 //
-// Neither end believes the other: see fabric/memif.
+// Neither end trusts the other: see fabric/memif.
 #pragma once
 
 #include <cstddef>
@@ -118,7 +118,7 @@ struct RingBytes {
 };
 static_assert(sizeof(RingBytes) == 128 && offsetof(RingBytes, head) == 6 &&
               offsetof(RingBytes, tail) == 64);
-/// The one who receives looks by itself, and wants no events.
+/// The receiver polls, and wants no events.
 inline constexpr std::uint16_t kRingQuiet = 1;
 
 struct DescriptorBytes {

@@ -47,7 +47,7 @@ class MemifHostile : public ::testing::Test {
     await([&](const MemifCounters& now) { return now.refused != before; });
     EXPECT_EQ(port->links(), 0u);
   }
-  /// Somebody else, on another link, is served.
+  /// Another peer, on another link, is served.
   void expect_others_are_served() {
     const auto near = *MemifPort::open({path, false, 200});
     while (near->links() == 0) {
@@ -184,7 +184,7 @@ TEST_F(MemifHostile, AListenerThatAcknowledgesForEverIsLeft) {
 
 using MemifHostileSlow = MemifHostile;
 
-// As many as are heard at once say nothing; they are given up, and then others are heard.
+// Silent peers take all places for handshakes; they time out, and then others are served.
 TEST_F(MemifHostileSlow, SilentPeersMakeRoom) {
   std::vector<std::unique_ptr<RawPeer>> silent;
   for (int i = 0; i < 20; ++i) silent.push_back(std::make_unique<RawPeer>(path));
@@ -300,7 +300,7 @@ TEST_F(MemifHostile, FramesThatAreNotOursAreDropped) {
   expect(0, make([](auto& h) { h.vlan = 3; }));
   expect(0, make([](auto& h) { h.flow.destination = roce::IpAddress::v4(169, 254, 1, 2); }));
   expect(0, make([](auto& h) { h.flow.destination_port = 4790; }));
-  expect(0, make([](auto& h) { h.flow.source = connector_address(2).ip; }));  // somebody else
+  expect(0, make([](auto& h) { h.flow.source = connector_address(2).ip; }));  // another peer's
   expect(0, make([](auto& h) {
            h.flow.source = connector_address(1, true).ip;
            h.flow.destination = listener_address(true).ip;

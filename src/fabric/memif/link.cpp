@@ -102,7 +102,8 @@ void MemifLink::progress(const std::function<bool(std::uint32_t)>& is_free) {
     const auto bytes = memory::receive_packet(socket_.number(), message, descriptors);
     if (!bytes && bytes.error() == Error{Code::system, 0, EAGAIN}) return;
     if (!bytes || *bytes != message.size() || !take(message, std::move(descriptors[0]), is_free)) {
-      // A peer that refuses hangs up, and its reason may be lost with what it has not read.
+      // A peer that refuses closes the socket, and its reason may be lost with what it has not
+      // read.
       refused_ = connects_ && offered_ && state_ == State::agreeing;
       end();
     }
@@ -240,7 +241,7 @@ bool MemifLink::add_ring(const Message& message, memory::Descriptor descriptor) 
     refuse("one ring each way, in a region");
     return false;
   }
-  // Whoever wakes somebody shall not wait for it.
+  // To wake the peer must not block.
   ::fcntl(descriptor.number(), F_SETFL, O_NONBLOCK);
   place = PlacedRing{Ring(regions_[region].at(offset), said.log2_slots), std::move(descriptor)};
   return acknowledge();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One memif link: how two ends agree on memory and rings over a UNIX socket, and that they are gone
-// when the socket is.
+// One memif link: two ends agree on memory and rings over a UNIX socket; closing the socket closes
+// the link.
 //
 //   connecting                         listening
 //        |  <------------------------ hello   what is possible
@@ -10,11 +10,11 @@
 //        |  connect ----------------->
 //        |  <-------------------- connected   frames may go
 //
-// Nothing waits: progress() deals with what has come. A peer that says what it should not ends the
+// Nothing blocks: progress() handles what has arrived. A peer that violates the protocol ends the
 // link, and so does one that falls silent before it is up.
 //
-// Thread: one at a time, that of the port; so the memory of a link that ends is unmapped when
-// nobody looks at it.
+// Thread: one at a time, that of the port; so the memory of a link that ends is unmapped when no
+// thread reads it.
 #pragma once
 
 #include <array>
@@ -46,11 +46,11 @@ class MemifLink {
   MemifLink& operator=(const MemifLink&) = delete;
   ~MemifLink() = default;
 
-  /// Deals with what has come. `is_free` is asked whether the peer may have the link of a number.
+  /// Handles what has arrived. `is_free` decides whether the peer may have the link of a number.
   void progress(const std::function<bool(std::uint32_t)>& is_free);
   [[nodiscard]] State state() const { return state_; }
   void end() { state_ = State::ended; }
-  /// Whether it has ended because the peer, whom we had told which link, did not go on.
+  /// Whether it has ended because the peer, after this side's init, did not go on.
   [[nodiscard]] bool refused() const { return refused_; }
   /// Which it is; nothing before the peer has said so.
   [[nodiscard]] std::optional<std::uint32_t> number() const { return number_; }

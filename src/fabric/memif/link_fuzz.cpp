@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Either end of a memif link, whose peer says and writes what it likes: messages good, spoiled and
 // arbitrary, with descriptors of all kinds, and words all over the memory that is shared. A link
-// goes up once and ends once, tells the peer no more than the protocol has, hands out frames that
+// goes up once and ends once, sends the peer no more than the protocol has, hands out frames that
 // lie in memory of our own, and leaves no descriptor behind.
 //
 // Input: one byte of choices, then acts: a byte that says which, and what that needs. What happens

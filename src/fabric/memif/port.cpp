@@ -30,11 +30,11 @@ using roce::IpAddress;
 using roce::IpFlow;
 using roce::PortAddress;
 
-// Turns between looks at sockets: at those of links that are up, which only tell of an end, seldom.
+// Turns between looks at sockets: those of links that are up only report an end, so seldom.
 constexpr std::uint32_t kTurnsUp = 16384;
 constexpr std::uint32_t kTurnsAgreeing = 16;
 constexpr std::uint64_t kDialAgainNs = 20'000'000;
-constexpr std::size_t kAgreeingMax = 16;  // at once
+constexpr std::size_t kAgreeingMax = 16;  // concurrent handshakes
 constexpr std::uint32_t kWindowBytes = 512 * 1024;
 
 roce::MacAddress mac_of(const IpAddress& ip) {
@@ -42,7 +42,7 @@ roce::MacAddress mac_of(const IpAddress& ip) {
   return {2, 0, ip.bytes[end - 4], ip.bytes[end - 3], ip.bytes[end - 2], ip.bytes[end - 1]};
 }
 
-/// Where to begin to look for a link that is free: another one for each who looks.
+/// The first link to try for a free one: another one for each port.
 std::uint32_t first_number() {
   static std::atomic<std::uint32_t> looked{0};
   return (static_cast<std::uint32_t>(::getpid()) + looked.fetch_add(1)) % kLinksMax;
@@ -51,7 +51,7 @@ std::uint32_t first_number() {
 /// A link, and what does not change from packet to packet.
 struct Way {
   std::unique_ptr<MemifLink> link;
-  PortAddress peer;              // of a listening port: who is there
+  PortAddress peer;              // of a listening port: the connecting end
   std::uint64_t give_up_ns = 0;  // unless it is up before
   bool up = false;
   bool unflushed = false;
@@ -121,9 +121,9 @@ class Port final : public MemifPort {
   /// One that is not like the last.
   [[nodiscard]] std::optional<roce::FramePattern::Like> take_another(
       Way& way, std::span<const std::byte> frame) const;
-  /// Tells of a descriptor when it can be read; of edges alone where nobody reads it.
+  /// Watches a descriptor for input; edge-triggered where it is never read.
   void watch(int descriptor, bool edges) const;
-  /// Has peers tell us when something comes. Returns whether something has.
+  /// Asks peers for events. Returns whether something has come already.
   [[nodiscard]] bool fall_asleep();
   void take_events();
   void rise();
@@ -141,7 +141,7 @@ class Port final : public MemifPort {
   std::uint32_t turns_ = 0;
   std::uint32_t turns_to_look_ = kTurnsAgreeing;
   bool all_up_ = false;    // as of the last look
-  std::size_t first_ = 0;  // who may fill the next burst
+  std::size_t first_ = 0;  // the link that may fill the next burst
 
   Way* writing_ = nullptr;
   std::byte* writing_at_ = nullptr;
@@ -232,12 +232,12 @@ void Port::look_at(Way& way) {
 }
 
 bool Port::sockets_are_quiet() const {
-  // Events of peers that would wake us are among these; they matter only to who sleeps.
+  // Events of peers that would wake this port are among these; they matter only while it sleeps.
   epoll_event events;
   return ::epoll_wait(events_.number(), &events, 1, 0) == 0;
 }
 
-// Where any link will do, the next one is tried at once.
+// Where any link will do, the next one is tried immediately.
 void Port::be_refused() {
   if (options_.link || options_.listens) return;
   take_number((number_ + 1) % kLinksMax);
@@ -403,7 +403,7 @@ bool Port::fall_asleep() {
   return ready;
 }
 
-// Whatever woke us is looked at, and what tells of edges alone has told.
+// Consumes edge-triggered events; all sockets are checked in the next turn.
 void Port::take_events() {
   std::array<epoll_event, 64> events;
   ::epoll_wait(events_.number(), events.data(), static_cast<int>(events.size()), 0);

@@ -3,14 +3,14 @@
 // one and a switch such as VPP or a program over DPDK. No privileges, and no kernel between.
 //
 // A port that listens has up to kLinksMax links at one socket, each to one peer; one that connects
-// has one, that of a number or whichever is free, and makes it anew when it was lost. Addresses
-// follow from that, so nobody needs to be told any: the listening end is 169.254.1.1, and who
-// connects to link n is 169.254.2.n; over IPv6 fe80::1 and fe80::2:n. Hardware addresses begin with
-// 02:00 (nobody's), and end as those.
+// has one, that of a number or any free one, and reconnects when it was lost. Addresses follow from
+// the link and need no configuration: the listening end is 169.254.1.1, and the connecting end of
+// link n is 169.254.2.n; over IPv6 fe80::1 and fe80::2:n. Hardware addresses begin with 02:00
+// (locally administered), and end as those.
 //
-// A listening port takes from link n what comes from n's address, and nothing else; so no peer can
-// speak for another. One that connects takes from whomever the far end of its link, which may be a
-// switch, brings. While a link is not up, what is sent gets lost, as on a cable that is not there.
+// A listening port accepts from link n only packets with n's address as their source, so no peer
+// can impersonate another. One that connects accepts whatever the far end of its link, which may be
+// a switch, sends. While a link is down, packets get lost, as on a cable that is unplugged.
 //
 // Thread: one at a time, but for wake(). No thread of its own: links come up while it is polled.
 #pragma once
@@ -31,18 +31,19 @@ inline constexpr std::uint32_t kLinksMax = 256;
 inline constexpr std::uint64_t kAgreeLongestNs = 2'000'000'000;
 inline constexpr std::uint64_t kOpenLongestNs = 10'000'000'000;
 
-/// Who is at the ends of links. Requires: link < kLinksMax.
+/// The addresses of the ends of links. Requires: link < kLinksMax.
 [[nodiscard]] roce::PortAddress listener_address(bool is_v6 = false);
 [[nodiscard]] roce::PortAddress connector_address(std::uint32_t link, bool is_v6 = false);
 
 struct MemifPortOptions {
   std::string path;        // of the socket
   bool listens = false;    // else connects,
-  /// to this one; nothing: to one that nobody has, and if somebody takes it while it is lost, to
+  /// to this one; nothing: to any free one, and if another port takes that while it is lost, to
   /// another, with another address.
   std::optional<std::uint32_t> link = 0;
   bool is_v6 = false;
-  /// Connecting: as who the listener may run beside this user and root (base/trusted_server.hpp).
+  /// Connecting: the user that the listener may run as beside this user and root
+  /// (base/trusted_server.hpp).
   std::optional<std::uint32_t> server_user{};
 };
 

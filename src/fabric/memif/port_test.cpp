@@ -123,7 +123,7 @@ TEST_F(MemifPorts, WhatHasNoWayGetsLost) {
   EXPECT_TRUE(send(*near, far->address(), noise(64)));  // the link is not up yet
   EXPECT_EQ(near->counters().unsent, 1u);
   await_links(*near, 1, *far, 1);
-  EXPECT_TRUE(send(*far, connector_address(1), noise(64)));        // nobody there
+  EXPECT_TRUE(send(*far, connector_address(1), noise(64)));        // no such link
   EXPECT_TRUE(send(*far, connector_address(0, true), noise(64)));  // of the other version
   EXPECT_TRUE(send(*far, connector_address(0), noise(5000)));      // too long
   EXPECT_EQ(far->counters().unsent, 3u);
@@ -171,7 +171,7 @@ TEST_F(MemifPorts, ALinkPassesFromOneToTheNextInALook) {
   Port first = connecting(4);
   await_links(*first, 1, *far, 1);
   const Port second = connecting(4);
-  turn(*far, 50'000);  // it is let in, and told hello
+  turn(*far, 50'000);  // it is accepted, and gets the hello
   turn(*second, 100);  // and offers its memory
   first.reset();
   await_links(*second, 1, *far, 1);
@@ -265,7 +265,7 @@ TEST_F(MemifPorts, WhoNamesNoLinkGetsOneThatIsFree) {
 TEST_F(MemifPorts, NoLinkIsFree) {
   auto listening = *shm::ListeningSocket::open(path);
   std::atomic<bool> done{false};
-  std::set<std::uint32_t> refused;  // one that is late is dialled again
+  std::set<std::uint32_t> refused;  // one that is late is retried
   std::thread refuses([&] {
     while (!done.load()) {
       memory::Descriptor peer(
@@ -348,8 +348,8 @@ bool readable(int descriptor) {
   return ::poll(&asked, 1, 0) == 1;
 }
 
-// One who sleeps on other things too is told of packets, of newcomers and of wake(), and of each
-// once.
+// A thread that sleeps on other things too is woken by packets, by new connections and by wake(),
+// by each once.
 TEST_F(MemifPorts, TellsWhoSleepsOnADescriptor) {
   const Port far = listening();
   const Port near = connecting(3);
@@ -366,7 +366,7 @@ TEST_F(MemifPorts, TellsWhoSleepsOnADescriptor) {
       ASSERT_TRUE(send(*near, far->address(), noise(64)));
       near->flush();
     });
-    // Still there, so nobody should sleep now.
+    // Still there, so the thread should not sleep now.
     EXPECT_TRUE(readable(far->begin_sleep()));
     far->end_sleep();
     EXPECT_EQ(take(*far).size(), 1u);

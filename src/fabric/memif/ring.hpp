@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two rings of a memif link (fabric/memif/format.hpp), as either side sends into one and
-// receives from the other.
+// The two rings of a memif link (fabric/memif/format.hpp): either side sends into one and receives
+// from the other.
 //
 // The memory is shared with a peer that may write any of it at any time. So
-// I1. each descriptor is copied once, and held against its region in the copy;
-// I2. a frame is copied out before anybody looks at it;
+// I1. each descriptor is copied once, and checked against its region in the copy;
+// I2. a frame is copied out before it is read;
 // I3. a count that the peer has moved further than the ring is long, or a descriptor that points
-//     outside, ends the link: nothing behind it can be meant well.
-// What one side wrote itself it remembers, and does not read back.
+//     outside, is a protocol violation, which ends the link.
+// This side remembers what it wrote itself, and does not read it back.
 //
 // Frames that the connecting side sends lie one behind the other, line by line, so that the bytes
 // of a burst are few lines in a row; what it receives comes into slots of one size, for it cannot
@@ -83,7 +83,7 @@ class SendingRing {
   }
   /// It is written.
   void end();
-  /// Lets the peer see it. Returns whether there was something.
+  /// Publishes written frames. Returns whether there were any.
   bool publish();
   /// Asked after publish(): the peer sleeps.
   [[nodiscard]] bool peer_sleeps() const { return !ring_.quiet(); }
@@ -150,7 +150,7 @@ class ReceivingRing {
   [[nodiscard]] bool broken() const { return broken_; }
 
   [[nodiscard]] bool ready() const;
-  /// Whoever sends after this wakes us; what was sent before must be looked for.
+  /// A peer that sends after this wakes this side; what was sent before must be looked for.
   void fall_asleep();
   void rise() { ring_.set_quiet(true); }
 

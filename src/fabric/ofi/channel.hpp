@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands between the two ends of a connection, as each of them sees it: frames that leave
-// through a send buffer, and frames that come. An endpoint makes channels of the provider's
-// connections; tests make them of nothing.
+// A channel: one end of a connection, with frames that leave through a send buffer, and frames that
+// arrive. An endpoint makes channels of the provider's connections; tests fake them.
 //
 // Thread: that of the connection's endpoint.
 #pragma once
@@ -13,12 +12,12 @@
 
 namespace espalier::fabric::ofi {
 
-/// Who hears what comes through a channel.
+/// The receiver of a channel's frames.
 class FrameTaker {
  public:
-  /// A frame, or anything else that the peer sent for one. It is gone when this returns.
+  /// Handles a frame, or anything else that the peer sent for one. Invalid when this returns.
   virtual void take_frame(std::span<const std::byte> frame) = 0;
-  /// The channel is broken, and nobody sent a terminate message.
+  /// The channel is broken, without a terminate message.
   virtual void lose_channel() = 0;
 
  protected:
@@ -28,11 +27,10 @@ class FrameTaker {
 class Channel : public FrameCarrier {
  public:
   [[nodiscard]] virtual SendBuffer& out() = 0;
-  /// From now on `taker` hears, which outlives that.
+  /// Passes frames to `taker` from now on, which outlives that.
   virtual void hand_to(FrameTaker& taker) = 0;
-  /// Nobody hears any more, and the channel is not theirs. It ends when the peer knows why, which
-  /// the send buffer tells as its terminate message; or at once, since it was the peer that said
-  /// so.
+  /// Detaches the receiver, which gives the channel up. The channel closes when the peer has the
+  /// send buffer's terminate message; or immediately (`at_once`), if the peer terminated it.
   virtual void let_go(bool at_once) = 0;
 
  protected:

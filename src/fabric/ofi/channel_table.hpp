@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The links of an endpoint, each at a slot that the low bits of its number name. What an earlier
-// one of a slot left behind in the provider's queues is nobody's.
+// The links of an endpoint, each in a slot that the low bits of its number name. Completions of an
+// earlier link of a slot that are left in the provider's queues match no link.
 //
 // Thread: that of its endpoint.
 #pragma once

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kLong = 60'000'000'000;
 
-/// Serves until told to stop, and sleeps in between.
+/// Serves until it is stopped, and sleeps in between.
 class ServingThread {
  public:
   explicit ServingThread(Server& server) : server_(server), thread_([this] { serve(); }) {}
@@ -117,7 +117,7 @@ TEST(OfiConcurrency, AtomicsOfManyAndOfTheProcessorAddUp) {
   EXPECT_EQ(base::load_plain<std::uint64_t>(server.memory.data() + 8), (kThreads + 1) * kEach);
 }
 
-// What is revoked is not read any more once revoke() has returned, whoever makes progress.
+// What is revoked is not read any more once revoke() has returned, whichever thread makes progress.
 TEST(OfiConcurrency, RevokingFromAnotherThreadEndsAccess) {
   Server server;
   for (int round = 0; round < 20; ++round) {

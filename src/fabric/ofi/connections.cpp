@@ -16,7 +16,7 @@
 namespace espalier::fabric::ofi {
 namespace {
 
-// To ask for events costs a call of the system, so while nobody connects it is done now and then.
+// Polling events costs a system call, so while no client connects it is done now and then.
 constexpr std::uint32_t kTurnsPerLook = 16;
 
 roce::PortAddress address_of(const void* at, std::size_t bytes) {
@@ -122,7 +122,7 @@ bool Connections::take_events() {
 }
 
 // `all`: until the provider says that there are no more, which costs a call of the system; else
-// what comes at once.
+// what is available immediately.
 bool Connections::take_completions(bool all) {
   bool any = false;
   for (const auto& device : devices_) {
@@ -140,7 +140,7 @@ bool Connections::take_completions(bool all) {
   return any;
 }
 
-// Events first: a channel that is down is told of behind all that has come through it.
+// Events first: that a channel is down is reported behind all that has come through it.
 bool Connections::take() {
   const bool events = take_events();
   return take_completions(events) || events;

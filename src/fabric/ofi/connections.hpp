@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the channels of an endpoint come from: connections of a provider (FI_EP_MSG: verbs, tcp).
-// It makes links to those who are dialled and of those who dial, and sees when they have come up,
-// have brought something, or are gone.
+// The connections of an endpoint through a provider (FI_EP_MSG: verbs, tcp). Connects and accepts
+// channels, and detects when they come up, receive frames, or are gone.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -24,10 +23,10 @@
 
 namespace espalier::fabric::ofi {
 
-/// Who hears of those who dial.
+/// The receiver of incoming connections.
 class AcceptHandler {
  public:
-  /// Whether one more may come in.
+  /// Whether there is room for one more pending connection.
   [[nodiscard]] virtual bool has_room() = 0;
   virtual void accept(ProviderChannel& link, std::string peer) = 0;
 
@@ -37,32 +36,31 @@ class AcceptHandler {
 
 class Connections {
  public:
-  /// `hall` outlives them.
+  /// `accept_handler` outlives this.
   Connections(std::shared_ptr<const Library> library, std::string_view provider,
               AcceptHandler& accept_handler)
       : library_(std::move(library)), provider_(provider), accept_handler_(accept_handler) {}
 
-  /// Begins to connect to who listens there. Errors: out_of_memory (too many), unsupported (detail:
-  /// an Unsupported), system.
+  /// Begins to connect to a listener. Errors: out_of_memory (too many), unsupported (detail: an
+  /// Unsupported), system.
   Result<ProviderChannel*> dial(const roce::PortAddress& where);
   /// Errors: already_exists, unsupported (detail: an Unsupported), system.
   Result<void> listen(const roce::PortAddress& where);
   /// Where, with the port that was taken. Requires: listen() has succeeded.
   [[nodiscard]] roce::PortAddress listens_at() const;
 
-  /// The next take() looks at everything; others leave out now and then what costs a call of the
-  /// system.
+  /// Makes the next take() poll everything; others skip polls that cost a system call now and then.
   void look() { look_ = true; }
-  /// Takes what has come. Returns whether anything has.
+  /// Handles what has arrived. Returns whether anything has.
   bool take();
-  /// What comes last in a turn. Returns whether it has told anybody anything.
+  /// Periodic maintenance, at the end of a turn. Returns whether it called a receiver.
   bool maintain(std::uint64_t now_ns);
   [[nodiscard]] bool any() const { return links_.any(); }
 
-  /// When there is something to do although nothing came; UINT64_MAX: never.
+  /// The next deadline; UINT64_MAX: none.
   [[nodiscard]] std::uint64_t due_ns() const;
-  /// Adds what tells that there is something to do, and shortens the time to wait where nothing
-  /// does. Returns false if there is something already.
+  /// Adds descriptors that become readable when there is something to do, and shortens the timeout
+  /// where there is none to wait for. Returns false if there is something already.
   [[nodiscard]] bool watch(std::vector<pollfd>& into, std::uint64_t& timeout_ns);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A provider of libfabric, opened for one of its devices: where endpoints are made, and where their
-// events and completions are told.
+// A provider of libfabric, opened for one of its devices: makes endpoints, and polls their events
+// and completions.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -31,11 +31,11 @@ class Device {
 
   /// Whether it is the one that this information is about.
   [[nodiscard]] bool is(const fi_info& info) const;
-  /// A connection's end that can be dialled or accepted. Errors: system.
+  /// An active endpoint, to connect or to accept. Errors: system.
   Result<Fid<fid_ep>> make_end(fi_info& info);
-  /// Where others can dial, not listening yet. Errors: system.
+  /// A passive endpoint, not listening yet. Errors: system.
   Result<Fid<fid_pep>> make_door(fi_info& info);
-  /// Memory that frames leave from or arrive in; nothing where the provider needs no telling.
+  /// Registers memory for frames; nothing where the provider needs no registration.
   /// Errors: system.
   Result<Fid<fid_mr>> register_local_memory(std::byte* at, std::size_t bytes);
 
@@ -60,8 +60,8 @@ class Device {
   /// Some of those that there are; `drained`: there were none.
   std::size_t completed(Completed (&into)[kAtATime], bool& drained);
 
-  /// Adds what tells that there is something to do, or shortens the time to wait where the provider
-  /// has nothing to wait for. Returns false if there is something already.
+  /// Adds descriptors that become readable when there is something to do, or shortens the timeout
+  /// if the provider has none. Returns false if there is something already.
   [[nodiscard]] bool watch(std::vector<pollfd>& into, std::uint64_t& timeout_ns);
 
  private:

@@ -21,7 +21,7 @@
 namespace espalier::fabric::ofi {
 namespace {
 
-// Those who have dialled and are not let in.
+// Pending connections.
 constexpr std::size_t kPendingMax = 128;
 // Turns that an endpoint which ends spends on terminate messages.
 constexpr int kLastTurns = 64;
@@ -169,7 +169,7 @@ void ProviderEndpoint::accept(ProviderChannel& link, std::string peer) {
   pending_.push_back(std::make_unique<PendingConnection>(next_pending_++, std::move(peer), link));
 }
 
-// Returns whether anything was told.
+// Returns whether a receiver was called.
 bool ProviderEndpoint::maintain() {
   const std::uint64_t now_ns = base::monotonic_ns();
   bool any = false;
@@ -181,7 +181,7 @@ bool ProviderEndpoint::maintain() {
   return connections_->maintain(now_ns) || any;
 }
 
-// Returns whether anything has come, or was told.
+// Returns whether anything has arrived, or a receiver was called.
 bool ProviderEndpoint::turn() {
   const bool came = connections_->take();
   return maintain() || came;

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transport `ofi`: network cards through libfabric, which is loaded when an endpoint is opened.
 //
-// It wants providers with connections (FI_EP_MSG: verbs, tcp), and of them nothing but messages:
-// each end of a connection does for the other what that asks, when its endpoint makes progress. So
-// keys, bounds, rights, revocation and atomics are the same for every provider, since none has a
-// say in them.
+// It uses providers with connections (FI_EP_MSG: verbs, tcp), and only their messages: the software
+// of each end executes the peer's requests when its endpoint makes progress. So keys, bounds,
+// rights, revocation and atomics are the same for every provider, since none handles them.
 //
 // An address is that of a host and a port, such as 192.0.2.1:7471.
 #pragma once
@@ -21,7 +20,7 @@
 
 namespace espalier::fabric::ofi {
 
-/// Where endpoints listen unless told otherwise.
+/// The port where endpoints listen by default.
 inline constexpr std::uint16_t kDefaultPort = 7471;
 
 class OfiEndpoint : public Endpoint {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Peers that vanish, hang, or talk nonsense, over real connections: it ends what they
-// had, and nobody else notices.
+// Peers that vanish, hang, or violate the protocol, over real connections: their own connections
+// end, and no other peer notices.
 #include "fabric/ofi/endpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace {
 
 using wire::ofi::RecordKind;
 
-/// A server, and a client of it who wants to be served whatever happens.
+/// A server, and a client of it that must be served in any case.
 class OfiEndpointTest : public ::testing::Test {
  protected:
   OfiEndpointTest() {
@@ -62,7 +62,7 @@ class OfiEndpointTest : public ::testing::Test {
   QueuePair* witness_pair = nullptr;
 };
 
-/// Many who dial, and say nothing.
+/// Many clients that connect, and send nothing.
 class SilentCrowd final : private FrameTaker, private AcceptHandler {
  public:
   void dial(const roce::PortAddress& where) {

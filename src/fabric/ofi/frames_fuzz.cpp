@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary frames from a peer, to a pair that asks and answers. Nothing is written but the region
-// and the receives, what is told fits the queue, and whoever is refused stays refused.
+// Arbitrary frames from a peer, to a pair that requests and responds. Nothing is written but the
+// region and the receives, completions fit the queue, and a pair in the error state stays there.
 //
 // Input: one byte of choices, then frames: a byte of choices, two bytes of length, and as many
 // bytes. Unless the choice is to take them as they are, they are records; the harness puts a good
-// head before them, and makes offsets of regions addresses, since nobody guesses those.
+// head before them, and makes offsets of regions addresses, since a fuzzer does not guess those.
 #include <algorithm>
 #include <array>
 #include <cstdint>

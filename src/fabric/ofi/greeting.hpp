@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The records with which a connection begins: who speaks which format, and what the two users have
-// to say to each other.
+// The records that begin a connection: the sides' formats, and the private data of the two
+// applications.
 //
 // Thread: any; no state.
 #pragma once
@@ -18,7 +18,7 @@ namespace espalier::fabric::ofi {
 /// carry.
 void write_greeting(SendBuffer& out, wire::ofi::RecordKind kind, std::span<const std::byte> data);
 
-/// What the peer's user said; nothing: this is no greeting, or one of another format.
+/// The peer's private data; nothing: this is no greeting, or one of another format.
 std::optional<std::span<const std::byte>> read_greeting(const Record& record, std::size_t data_max);
 
 }  // namespace espalier::fabric::ofi

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary frames of somebody who has dialled and is not let in yet. Who greets rightly is heard
-// once; everybody else is told no, or has gone, and is heard no more.
+// Arbitrary frames of a pending connection. A valid greeting is accepted once; every other peer is
+// rejected, or has gone, and its frames are dropped.
 //
 // Input: steps: a byte of choices, two bytes of length, and as many bytes; records, unless the
 // choice is to take them as they are, to which the harness adds the frame's head, and if so chosen

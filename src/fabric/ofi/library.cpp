@@ -22,7 +22,7 @@ constexpr std::uint32_t kMajor = 1;
 constexpr std::uint32_t kMinor = 17;
 constexpr std::uint32_t kVersion = kMajor << 16 | kMinor;
 
-// How a provider's own memory is named matters to nobody here, for no peer of ours ever names it.
+// The provider's kind of memory keys does not matter here, for no peer of ours ever uses them.
 constexpr int kMemoryModes = FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_VIRT_ADDR;
 
 std::unexpected<Error> is_unsupported(Unsupported what) {
@@ -87,7 +87,7 @@ Result<Info> Library::find(std::string_view provider, const roce::PortAddress& w
   wanted->fabric_attr->prov_name = ::strdup(std::string(provider).c_str());
   wanted->domain_attr->mr_mode = kMemoryModes;
   wanted->domain_attr->threading = FI_THREAD_DOMAIN;
-  // Whoever uses the endpoint makes progress; a hidden thread would only take turns with it.
+  // The endpoint's thread makes progress; a hidden thread would only compete with it.
   wanted->domain_attr->control_progress = FI_PROGRESS_MANUAL;
   wanted->domain_attr->data_progress = FI_PROGRESS_MANUAL;
   wanted->tx_attr->size = wire::ofi::kFrames;

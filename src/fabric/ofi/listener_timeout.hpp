@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A guard around libfabric's provider for TCP (1.17.0): when it lets somebody in, it reads a header
-// and as many bytes as that promises, and waits for them in the kernel (rx_cm_data(), on a socket
-// that blocks). Whoever promises and sends nothing would hold up the endpoint for ever. Sockets
-// inherit from the one that listens how long they wait, so that is told to the listening one.
+// A workaround for libfabric's provider for TCP (1.17.0). When it accepts a connection, it reads a
+// header and as many bytes as that announces, and blocks until they arrive (rx_cm_data(), on a
+// blocking socket). A client that announces bytes and sends none would block the endpoint for ever.
+// Accepted sockets inherit the receive timeout of the listening one, so it is set there.
 //
 // Thread: any.
 #pragma once
@@ -11,8 +11,8 @@
 
 namespace espalier::fabric::ofi {
 
-/// Lets whatever socket of this process listens at an address wait for a moment only, and those
-/// that it accepts. Does nothing where there is none, as with providers that have no sockets.
+/// Sets a short receive timeout on the socket of this process that listens at an address, and so on
+/// those that it accepts. Does nothing if there is none, as with providers that have no sockets.
 void shorten_receive_timeout(const roce::PortAddress& listens_at);
 
 }  // namespace espalier::fabric::ofi

@@ -65,7 +65,7 @@ void Pair::take_frame(std::span<const std::byte> frame) {
   auto reader = FrameReader::open(frame);
   if (!reader) return end(Status::remote_invalid);
   const std::uint64_t done = reader->head().done;
-  // More than was asked, or less than before: nobody who keeps to the protocol tells that.
+  // More than was asked, or less than before: a protocol violation.
   if (!channel_->out().peer_took(reader->head().taken) || done < peer_did_ || done > asked_bytes_) {
     return end(Status::remote_invalid);
   }
@@ -124,7 +124,7 @@ void Pair::fail_oldest(Status why) {
   end(why);
 }
 
-// `failure`: what the peer shall tell its oldest request.
+// `failure`: the status with which the peer completes its oldest request.
 void Pair::end(Status why, Status failure) {
   if (state() == State::error) return;
   if (channel_ != nullptr) {

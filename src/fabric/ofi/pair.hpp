@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue pair over libfabric: both what asks and what answers, in records.
+// A queue pair over libfabric: requester and responder, in records.
 //
-// What is asked is done by the peer's software, one request after the other, and answered in that
-// order. A request that cannot be done yet, since it wants a receive or its answer finds no room,
-// is put aside with all requests behind it; the answers that come behind it are not. So neither
-// side's waiting stops what the other has asked.
+// The peer's software executes requests in order, and answers in that order. A request that cannot
+// be executed yet, since it needs a receive or its answer finds no room, is queued with all
+// requests behind it; answers that arrive behind it are not. So one side's waiting does not block
+// the other's requests.
 //
 // Invariants
-// I1. What is put aside fits kWindowBytes: a peer that sends more than that ends the pair.
-// I2. told requests <= requests sent wholly, but for one that failed before.
+// I1. Queued requests fit kWindowBytes: a peer that sends more than that ends the pair.
+// I2. completed requests <= requests sent wholly, but for one that failed before.
 // I3. Once the pair has ended, the channel is not its own.
 //
 // Thread: that of its endpoint.
@@ -32,7 +32,7 @@ class Pair;
 /// The longest message, READ or WRITE.
 inline constexpr std::uint32_t kMessageBytesMax = 16u << 20;
 inline constexpr std::uint32_t kInlineBytesMax = 256;
-/// So many requests for READs and atomics fit what the peer sets aside.
+/// So many requests for READs and atomics fit the peer's window.
 inline constexpr std::uint32_t kReadsInFlightMax = 1024;
 
 inline constexpr Properties kProperties{
@@ -63,14 +63,14 @@ class Pair final : public QueuePair, private FrameTaker {
 
   // For the endpoint.
 
-  /// Asks to be connected, as soon as the channel is up.
+  /// Sends the greeting, as soon as the channel is up.
   void greet(std::span<const std::byte> data);
-  /// Is connected to one who has greeted with this data.
+  /// Becomes connected to a client that has sent a greeting with this data.
   void welcome(std::span<const std::byte> peer_data, std::span<const std::byte> data);
-  /// Does what there is to do. `now_ns` is base::monotonic_ns(). Returns whether there was anything
-  /// but frames to send.
+  /// Makes progress. `now_ns` is base::monotonic_ns(). Returns whether there was anything but
+  /// frames to send.
   bool progress(std::uint64_t now_ns);
-  /// When progress() has something to do although nothing came, on that clock; 0: never.
+  /// The next deadline of progress(), on that clock; 0: none.
   [[nodiscard]] std::uint64_t due_ns() const;
 
  private:
@@ -128,8 +128,8 @@ class Pair final : public QueuePair, private FrameTaker {
   std::uint32_t read_ = 0;                // bytes of the oldest READ that have come
   std::uint32_t reads_ = 0;               // READs and atomics under way
   std::uint64_t starving_since_ns_ = 0;   // 0: the peer has not said that it wants a receive
-  bool heard_ = false;                    // since the clock was last looked at
-  std::uint64_t ask_again_ns_ = 0;        // 0: nobody is waited for
+  bool heard_ = false;                    // since the last check of timers
+  std::uint64_t ask_again_ns_ = 0;        // the next keepalive probe; 0: none
   std::uint32_t tries_ = 0;
 
   std::vector<std::byte> aside_;  // records of requests that cannot be done yet

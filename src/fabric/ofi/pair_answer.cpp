@@ -92,7 +92,7 @@ bool Pair::answer_on() {
   return any;
 }
 
-// Ends the pair; the peer tells its request with this.
+// Ends the pair; the peer completes its request with this.
 Pair::Done Pair::refuse(Status why) {
   end(why, why);
   return Done::failed;

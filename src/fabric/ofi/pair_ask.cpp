@@ -150,8 +150,8 @@ std::uint64_t Pair::due_ns() const {
   return gives_up ? std::min(starved, ask_again_ns_) : ask_again_ns_;
 }
 
-// A peer that is there shows it when it is asked to, whether it can do what waits or not. Each try
-// waits twice as long as the one before it: of a connection that breaks the provider tells, so this
+// Keepalive probes: a live peer answers, whether it can execute the waiting request or not. Each
+// try waits twice as long as the one before it: the provider reports a broken connection, so this
 // is for a peer that hangs, and not for one that has no core just now.
 void Pair::look_at_clock(std::uint64_t now_ns) {
   if (!at_peer()) {

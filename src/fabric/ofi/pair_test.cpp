@@ -21,7 +21,7 @@ std::vector<std::byte> some(std::size_t bytes) {
   return std::vector<std::byte>(bytes, std::byte{0xA5});
 }
 
-/// The pair has ended, and told the peer why.
+/// The pair is in the error state, and the peer has the reason.
 void expect_ended(const PairByHand& by_hand, Status why, const std::string& what) {
   EXPECT_EQ(by_hand.pair->state(), QueuePair::State::error) << what;
   EXPECT_EQ(by_hand.pair->ended_by(), why) << what;
@@ -198,7 +198,7 @@ TEST(OfiPair, WhatWaitsForAReceiveStopsNoAnswer) {
 
 TEST(OfiPair, ARegionThatIsRevokedInTheMiddleOfAReadIsReadNoMore) {
   PairByHand by_hand;
-  const std::uint32_t bytes = PairByHand::kRegionBytes;  // more than leaves at once
+  const std::uint32_t bytes = PairByHand::kRegionBytes;  // more than leaves in one turn
   by_hand.bring(by_hand.frame().add(by_hand.asks(RecordKind::read, 0, bytes, 0)));
   EXPECT_EQ(by_hand.pair->state(), QueuePair::State::connected);
   by_hand.region.revoke();

@@ -29,7 +29,7 @@ void PendingConnection::reject() {
   hand_over().let_go(false);
 }
 
-// A greeting, once, with nothing behind it: whoever asks waits for the answer. But it may say
+// A greeting, once, with nothing behind it: a client waits for the answer. But it may send a
 // terminate message, or frames without records.
 void PendingConnection::take_frame(std::span<const std::byte> frame) {
   auto reader = FrameReader::open(frame);

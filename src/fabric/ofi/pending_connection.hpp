@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Somebody who has dialled and is not let in yet: first silent, then asking.
+// A connection that is not accepted yet: first without, then with its greeting.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -23,19 +23,19 @@ class PendingConnection final : public FrameTaker {
 
   [[nodiscard]] std::uint64_t id() const { return id_; }
   [[nodiscard]] const std::string& peer() const { return peer_; }
-  /// Whether it has said what it wants.
+  /// Whether its greeting has come.
   [[nodiscard]] bool asks() const { return asks_; }
-  /// It has hung up, or talked nonsense.
+  /// It has closed the connection, or violated the protocol.
   [[nodiscard]] bool is_gone() const { return channel_ == nullptr; }
   [[nodiscard]] const std::vector<std::byte>& data() const { return data_; }
-  /// Whether next_request() has told of it.
+  /// Whether next_request() has returned it.
   bool announced = false;
 
-  /// The channel goes to somebody else. Requires: !is_gone().
+  /// Releases the channel to another receiver. Requires: !is_gone().
   Channel& hand_over();
-  /// Sends what the channel owes. Requires: !is_gone().
+  /// Sends what is pending in the channel. Requires: !is_gone().
   void flush() { channel_->out().flush(); }
-  /// Says no.
+  /// Rejects it.
   void reject();
 
   void take_frame(std::span<const std::byte> frame) override;

@@ -76,7 +76,7 @@ bool ProviderChannel::carry(std::uint32_t buffer, std::span<const std::byte> fra
 void ProviderChannel::complete(const Device::Completed& completed) {
   if (!completed.good) return go_down();
   if ((completed.tag & kLeaves) != 0) return out_.sent();
-  if (!up_) come_up();  // who sends has been told, whether this end's event has come or not
+  if (!up_) come_up();  // the peer's is up, whether this end's event has come or not
   const auto buffer = static_cast<std::uint32_t>(completed.tag & (kLeaves - 1));
   hear({arriving(buffer), completed.bytes});
   if (!make_room(buffer)) go_down();
@@ -94,7 +94,7 @@ void ProviderChannel::hear(std::span<const std::byte> frame) {
   } else {
     take_terminate(frame);
   }
-  // Who sends more than there is room for would keep the others from their turn.
+  // A peer that sends more than there is room for would starve the others.
   if (!out_.took()) go_down();
 }
 

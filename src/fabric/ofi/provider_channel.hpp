@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A channel that is a connection of a provider's (FI_EP_MSG). Frames leave from and arrive in
-// memory of its own, so no provider ever touches that of work requests: what is flushed is free at
-// once.
+// A channel over a connection of a provider (FI_EP_MSG). Frames leave from and arrive in memory of
+// its own, so no provider ever touches that of work requests: the memory of a flushed request is
+// free immediately.
 //
-// A link that nobody has any more stays until its terminate message has reached the peer: until
-// that hangs up, or for a while. To close a socket behind bytes that nobody has read would take
-// back what was sent last.
+// A link that was given up stays until its terminate message has reached the peer: until the peer
+// closes, or for a while. Closing a socket with unread bytes would discard what was sent last.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -32,7 +31,7 @@ class ProviderChannel final : public Channel {
 
   /// Begins to connect to the address that `info` is about. Errors: system.
   Result<void> dial(const fi_info& info);
-  /// Lets the one in who asked. Errors: system.
+  /// Accepts the connection. Errors: system.
   Result<void> accept();
 
   SendBuffer& out() override { return out_; }
@@ -40,7 +39,7 @@ class ProviderChannel final : public Channel {
   void let_go(bool at_once) override;
   bool carry(std::uint32_t buffer, std::span<const std::byte> frame) override;
 
-  // For who makes links and lets them end.
+  // For Connections.
 
   [[nodiscard]] std::uint64_t number() const { return number_; }
   /// Of the link that a completion is about.
@@ -50,19 +49,19 @@ class ProviderChannel final : public Channel {
   void complete(const Device::Completed& completed);
 
   [[nodiscard]] bool is_up() const { return up_; }
-  /// The peer is there.
+  /// The connection is established.
   void come_up();
-  /// It is broken; whoever hears is told by settle(), behind all that has come.
+  /// It is broken; maintain() reports that to the receiver, behind all that has come.
   void go_down() { down_ = true; }
-  /// Whether settle() has that to tell.
+  /// Whether maintain() has that to report.
   [[nodiscard]] bool is_lost() const { return down_ && taker_ != nullptr; }
-  /// What comes last in a turn. Returns whether the link is over.
+  /// Periodic maintenance, at the end of a turn. Returns whether the link is over.
   [[nodiscard]] bool maintain(std::uint64_t now_ns);
-  /// When settle() has something to do although nothing came; 0: never.
+  /// The next deadline of maintain(); 0: none.
   [[nodiscard]] std::uint64_t due_ns() const { return leaves_ns_; }
 
  private:
-  // Of the tags that completions of its frames are told with; buffers are below that.
+  // Marks the tags of completed sends; buffers are below that.
   static constexpr std::uint32_t kLeaves = 0x80;
 
   ProviderChannel(std::uint64_t number, std::unique_ptr<std::byte[]> memory)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an end of a connection sends: records, gathered into frames, as many frames as the peer has
-// room for; and with each frame, what this end has taken and done since the last.
+// The send buffer of a connection: records, gathered into frames, as many frames as the peer has
+// room for; each frame also carries this end's flow-control credits.
 //
-// The last frame that the peer has room for is kept for giving room back, and used only if that is
-// worth it. So two ends that have both sent all they may cannot wait for each other for ever: each
-// then owes the other more than it needs for that, and the frame that tells it can leave.
+// The last frame that the peer has room for is reserved for returning credits, and used only if
+// that is worth it. So two ends that have both sent all they may cannot deadlock: each then has
+// more credits to return than it needs for that, and the frame that returns them can leave.
 //
 // Invariants
 // I1. opened_ - sent_ok_ <= kFrames: a buffer is written only after what was in it has left.
@@ -54,9 +54,9 @@ class SendBuffer {
 
   /// Sends what has been added, and what the peer must know.
   void flush();
-  /// The same, and asks the peer to show that it is there.
+  /// The same, with a keepalive probe.
   void probe();
-  /// The last that this end says, as soon as it can; what is added later is not sent.
+  /// Sends the terminate message as soon as possible; what is added later is not sent.
   void send_terminate(const wire::ofi::RecordHead& last) { terminate_ = last; }
   /// Whether that has left.
   [[nodiscard]] bool terminate_sent() const { return terminate_sent_; }
@@ -66,7 +66,7 @@ class SendBuffer {
   /// What carry() was given has left its buffer, in the order of those calls.
   void sent() { ++sent_ok_; }
   /// A frame of the peer was taken, and there is room for another. Returns false if the peer sent
-  /// it without having been told of room.
+  /// it without credit.
   [[nodiscard]] bool took() { return ++taken_ - taken_reported_ <= wire::ofi::kFrames; }
   /// The peer wants a frame soon.
   void report_soon() { report_due_ = true; }

@@ -68,10 +68,10 @@ TEST(OfiSendBuffer, NoMoreLeavesThanThePeerHasRoomFor) {
   out.flush();
   ASSERT_EQ(channel.frames.size(), kFrames);
   EXPECT_EQ(FrameReader::open(channel.frames.back())->head().taken, kFrames / 4);
-  // Nor does more come than was told of.
+  // Nor does more come than the credits allow.
   for (std::uint32_t i = 0; i < kFrames; ++i) EXPECT_TRUE(out.took());
   EXPECT_FALSE(out.took());
-  // Whoever says that it has taken more than was sent, or less than before, is not believed.
+  // A peer that claims to have taken more than was sent, or less than before, is not believed.
   EXPECT_FALSE(out.peer_took(kFrames + 1));
   EXPECT_TRUE(out.peer_took(3));
   EXPECT_FALSE(out.peer_took(2));

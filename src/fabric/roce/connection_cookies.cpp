@@ -9,7 +9,7 @@
 namespace espalier::fabric::roce {
 namespace {
 
-// All that tells a request from another one, and where it came from and went to.
+// All that distinguishes a request from another one, and its source and destination.
 struct CookieInput {
   std::array<std::uint8_t, 16> from;
   std::array<std::uint8_t, 16> own;
@@ -35,7 +35,7 @@ CookieInput input_of(const PortAddress& from, const PortAddress& own,
 
 }  // namespace
 
-// Keys are drawn when one is needed, so an endpoint that nobody floods has none.
+// Keys are drawn on demand, so an endpoint that is not flooded has none.
 void ConnectionCookies::rotate(std::uint64_t now_ns) {
   const std::uint64_t age_ns = now_ns - begun_ns_;
   if (drawn_ && age_ns < kPeriodNs) return;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Cookies of those who ask for a connection: an answer that only the machine at the address that a
-// REQ names can bring back. So an endpoint with many requests of which it does not know whether
-// their addresses are real remembers none of them: it sends the cookie, and forgets the request.
+// Stateless cookies for connection requests, as SYN cookies of TCP: only the machine at a REQ's
+// source address can return the cookie that is sent there. So an endpoint with many requests of
+// unverified addresses keeps no state of them: it sends the cookie, and forgets the request.
 //
-// A cookie is a keyed hash of what the request says of itself. The key is drawn by the endpoint,
-// and another one each kPeriodNs; the one before is good for as long again.
+// A cookie is a keyed hash of the request and its addresses. The endpoint draws a new key each
+// kPeriodNs; the previous one stays valid for as long again.
 //
 // Thread: one.
 #pragma once
@@ -24,7 +24,7 @@ class ConnectionCookies {
  public:
   static constexpr std::uint64_t kPeriodNs = 8'000'000'000;
 
-  /// `draw`: random numbers that nobody can guess.
+  /// `draw`: unpredictable random numbers.
   explicit ConnectionCookies(std::function<std::uint64_t()> draw) : draw_(std::move(draw)) {}
 
   /// The cookie of a request that came from `from` to `own`; never 0.

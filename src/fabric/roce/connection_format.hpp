@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes by which two sides make and end a reliable connection: InfiniBand's communication
-// management [IBTA Volume 1, chapter 12; Annex A11 for what applications with IP addresses add].
+// The wire format of connection management: the messages that establish and terminate reliable
+// connections [IBTA Volume 1, chapter 12; Annex A11 for what applications with IP addresses add].
 //
 // A message is a management datagram of 256 bytes, the payload of a datagram SEND to queue pair 1.
 // It begins with this header; what its attribute says follows, and private data ends it:
@@ -35,7 +35,7 @@ inline constexpr std::uint8_t kMadMethodSend = 3;
 /// What a message is.
 enum class ConnectionAttribute : std::uint16_t {
   request = 0x0010,             // REQ
-  message_receipt = 0x0011,     // MRA: it will take a while
+  message_receipt = 0x0011,     // MRA: the answer is delayed
   reject = 0x0012,              // REJ
   reply = 0x0013,               // REP
   ready_to_use = 0x0014,        // RTU
@@ -43,7 +43,7 @@ enum class ConnectionAttribute : std::uint16_t {
   disconnect_reply = 0x0016,    // DREP
 };
 
-/// Why a connection is refused [IBTA table 111]; the ones that are of use here.
+/// Why a connection is rejected [IBTA table 111]; the reasons that are used here.
 enum class RejectReason : std::uint16_t {
   no_queue_pair = 1,
   no_resources = 3,
@@ -58,7 +58,7 @@ enum class RejectReason : std::uint16_t {
   consumer_reject = 28,
 };
 
-/// Service ids of those who name ports as TCP does: the port is the low half.
+/// Service ids that name ports as TCP does: the port is the low half.
 inline constexpr std::uint64_t kTcpPortSpace = 0x0000'0000'0106'0000;
 inline constexpr std::uint64_t kServiceIdPortMask = 0xFFFF;
 
@@ -94,7 +94,7 @@ static_assert(sizeof(PathBytes) == 44 && offsetof(PathBytes, local_gid) == 4);
 static_assert(offsetof(PathBytes, flow_label_and_rate) == 36);
 static_assert(offsetof(PathBytes, local_ack_timeout) == 43);
 
-/// REQ: I would like to be connected.
+/// REQ: asks for a connection.
 struct RequestBytes {
   std::uint8_t local_id[4];
   std::uint8_t reserved4[4];
@@ -124,7 +124,7 @@ static_assert(offsetof(RequestBytes, starting_psn) == 44 && offsetof(RequestByte
 static_assert(offsetof(RequestBytes, primary) == 52 && offsetof(RequestBytes, alternate) == 96);
 static_assert(offsetof(RequestBytes, private_data) == 140);
 
-/// What stands in front of a REQ's private data where IP addresses name the two sides.
+/// Precedes a REQ's private data where IP addresses name the two sides.
 ///
 ///   0                  1              2             4                20                    36
 ///   +------------------+--------------+-------------+----------------+---------------------+
@@ -141,7 +141,7 @@ struct IpServiceBytes {
 };
 static_assert(sizeof(IpServiceBytes) == 36 && offsetof(IpServiceBytes, source) == 4);
 
-/// REP: you are, from my side.
+/// REP: accepts the connection.
 struct ReplyBytes {
   std::uint8_t local_id[4];
   std::uint8_t remote_id[4];
@@ -172,7 +172,7 @@ struct ReadyBytes {
 };
 static_assert(sizeof(ReadyBytes) == kMadDataBytes);
 
-/// DREQ: it ends.
+/// DREQ: terminates the connection.
 struct DisconnectBytes {
   std::uint8_t local_id[4];
   std::uint8_t remote_id[4];
@@ -183,7 +183,7 @@ struct DisconnectBytes {
 static_assert(sizeof(DisconnectBytes) == kMadDataBytes);
 static_assert(offsetof(DisconnectBytes, remote_pair) == 8);
 
-/// REJ: no.
+/// REJ: rejects the connection.
 struct RejectBytes {
   std::uint8_t local_id[4];
   std::uint8_t remote_id[4];
@@ -197,9 +197,9 @@ static_assert(sizeof(RejectBytes) == kMadDataBytes && offsetof(RejectBytes, reas
 static_assert(offsetof(RejectBytes, information) == 12);
 static_assert(offsetof(RejectBytes, private_data) == 84);
 
-/// Ours, in the private data of a REJ for want of resources: ask again, and bring this, as the GUID
-/// of the REQ (which is 0 else). It is the only field that is free in each REQ: the private data
-/// may be full.
+/// An extension: the private data of a REJ for want of resources. The client asks again, with this
+/// cookie as the GUID of the REQ (which is 0 else). It is the only field that is free in each REQ:
+/// the private data may be full.
 struct CookieBytes {
   std::uint8_t magic[8];
   std::uint8_t cookie[8];  // not 0
@@ -209,7 +209,7 @@ static_assert(sizeof(CookieBytes) <= sizeof(RejectBytes::private_data));
 static_assert(sizeof(CookieBytes::cookie) == sizeof(RequestBytes::local_ca_guid));
 inline constexpr std::uint64_t kCookieMagic = 0x4553504C'434F4F4B;  // "ESPLCOOK"
 
-/// MRA: the answer to your message will take a while.
+/// MRA: the answer to the peer's message is delayed.
 struct ReceiptBytes {
   std::uint8_t local_id[4];
   std::uint8_t remote_id[4];

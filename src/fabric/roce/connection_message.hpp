@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// The messages that make and end reliable connections, as numbers: REQ, REP, RTU, then DREQ and
-// DREP, and REJ in between; fabric/roce/connection_format.hpp draws their bytes.
+// The messages that establish and terminate reliable connections, parsed: REQ, REP, RTU, then DREQ
+// and DREP, and REJ in between; fabric/roce/connection_format.hpp draws their bytes.
 //
-// They lie byte for byte where a network card's connection manager has them. Two things are ours:
-// LIDs are 0xFFFF, as everybody on Ethernet says, and there is one path, so the alternate one is 0.
+// Their layout is that of a network card's connection manager. Two values are ours: LIDs are
+// 0xFFFF, as always on Ethernet, and there is one path, so the alternate one is 0.
 //
-// Private data always have their full length, zeros at the end; how long they were meant to be is
-// for those who wrote them to say. Those of a REQ begin with the addresses: ip_service.hpp.
+// Private data always have their full length, zeros at the end; the application knows how long they
+// were meant to be. Those of a REQ begin with the addresses: ip_service.hpp.
 // Thread: plain values and pure functions.
 #pragma once
 
@@ -26,7 +26,7 @@ using wire::roce::RejectReason;
 
 /// Both sides number their connections, and name them by both numbers. In REQ the second is 0.
 struct ConnectionIds {
-  std::uint32_t local = 0;  // of who sends the message
+  std::uint32_t local = 0;  // of the sender of the message
   std::uint32_t remote = 0;
   friend constexpr bool operator==(const ConnectionIds&, const ConnectionIds&) = default;
 };
@@ -110,7 +110,7 @@ struct ReadyMessage {
   friend constexpr bool operator==(const ReadyMessage&, const ReadyMessage&) = default;
 };
 
-/// What a REJ or an MRA is about.
+/// The message that a REJ or an MRA answers.
 enum class ConnectionStep : std::uint8_t { request = 0, reply = 1, other = 2, unused = 3 };
 
 /// REJ.
@@ -124,7 +124,7 @@ struct RejectMessage {
   friend constexpr bool operator==(const RejectMessage&, const RejectMessage&) = default;
 };
 
-/// The cookie in a REJ that wants it brought back (connection_cookies.hpp); 0: it is no such REJ.
+/// The cookie in a REJ that asks for its return (connection_cookies.hpp); 0: it is no such REJ.
 [[nodiscard]] std::uint64_t cookie_of(const RejectMessage& reject);
 void set_cookie(RejectMessage& reject, std::uint64_t cookie);
 /// What a REQ brings: a cookie, or the GUID of a network card; 0: neither.
@@ -143,7 +143,7 @@ struct DisconnectMessage {
   friend constexpr bool operator==(const DisconnectMessage&, const DisconnectMessage&) = default;
 };
 
-/// What a side that gives up says in it: how long the packet was that did not get through, as
+/// What a side that gives up reports in it: the length of the packet that did not get through, as
 /// QueuePair::undelivered_bytes(); 0: another reason. Cards leave it 0.
 [[nodiscard]] std::uint32_t undelivered_bytes(const DisconnectMessage& message);
 void set_undelivered_bytes(DisconnectMessage& message, std::uint32_t bytes);
@@ -156,7 +156,7 @@ struct DisconnectedMessage {
                                    const DisconnectedMessage&) = default;
 };
 
-/// MRA. Cards send it when their application thinks long; we only read it.
+/// MRA. Cards send it when their application takes long; this side only reads it.
 struct ReceiptMessage {
   ConnectionIds ids{};
   ConnectionStep received = ConnectionStep::request;
@@ -187,7 +187,7 @@ inline constexpr std::size_t kMessagePacketBytes = sizeof(wire::roce::BthBytes) 
                                                    sizeof(wire::roce::DethBytes) +
                                                    wire::roce::kMadBytes + wire::roce::kIcrcBytes;
 /// Writes the whole packet but for its ICRC, which is yet to come (Icrc::seal). Returns the bytes
-/// written: kMessagePacketBytes less 4. Datagrams have PSNs too, which nobody waits for.
+/// written: kMessagePacketBytes less 4. Datagrams have PSNs too, which no receiver checks.
 std::size_t write_message_packet(std::byte* to, const ConnectionMessage& message,
                                  std::uint32_t psn);
 

@@ -94,7 +94,7 @@ Connector::Connections::iterator Connector::find(const PortAddress& from, std::u
   const auto at = connections_.find(local_id);
   if (at == connections_.end()) return at;
   const Connection& connection = at->second;
-  // Who is asked for at 4791 may be a card: its first answer shows.
+  // A peer that was asked for at 4791 may be a card: its first answer shows.
   const bool is_peer = connection.state == State::asking ? answers_to(from) == connection.peer
                                                          : connection.peer.sends_from(from);
   return is_peer ? at : connections_.end();
@@ -127,7 +127,7 @@ void Connector::remove_asked(const Connection& connection) {
   if (--by->second == 0) asked_by_.erase(by);
 }
 
-// Returns false if somebody has had its share.
+// Returns false if the address has had its share.
 bool Connector::make_room(const PortAddress& from) {
   if (asked_.size() >= kAskedMany) {
     const auto by = asked_by_.find(from.ip.gid());
@@ -230,7 +230,7 @@ void Connector::reject(std::uint64_t request, std::span<const std::byte> data) {
   std::copy(data.begin(), data.end(), reject.private_data.begin());
   connection.message.body = reject;
   send(connection, connection.message);
-  // Those who were refused leave the room to those who are yet to be decided.
+  // Rejected requests leave the room to undecided ones.
   if (asked_.size() >= kAskedMany / 2) erase(at);
 }
 

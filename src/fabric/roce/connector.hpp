@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// Making and ending connections: who asks whom by which messages, and what is said again when
-// nobody answers [IBTA chapter 12].
+// Connection management: establishes and terminates connections, and retransmits unanswered
+// messages [IBTA chapter 12].
 //
-//        asks                     is asked
+//        active side              passive side
 //   asking  ---- REQ ------------> asked      the application decides
-//           <--- REP ------------- answered   (or REJ: that was it)
+//           <--- REP ------------- answered   (or REJ, and it ends)
 //   up      ---- RTU ------------> up
 //   leaving ---- DREQ -----------> (gone)
 //           <--- DREP ------------
 //
-// Whoever repeats a message gets the same answer again. What names no connection of ours is
-// answered where an answer helps the peer to give up, and otherwise dropped.
+// A repeated message gets the same answer again. A message that names no connection of this side is
+// answered if an answer helps the peer to give up, and otherwise dropped.
 //
-// A peer is proven when it has sent what only the machine at its address can send: a number that
-// was sent there (an RTU, a packet to the pair, a cookie).
+// Address validation: a peer is proven when it has sent what only the machine at its address can
+// know: a number that was sent there (an RTU, a packet to the pair, a cookie).
 //
 // Invariants
-// I1. What an unknown peer can make this remember is bounded: kAskedMax requests that are not
-//     decided, or were refused, each for kAskedNs or kRefusedNs. Of peers that are not proven there
-//     are no more than kUnprovenMax, decided ones too: then a request is answered by one REJ, which
-//     is as long and never said again, with a cookie that proves who brings it back
-//     (connection_cookies.hpp).
-// I2. A message is believed only from where the peer of the connection sends (peer_address.hpp).
-// I3. A flood of requests keeps nobody out: where there is no room, a request takes the place of
-//     any other, so that each that comes is as likely to be decided; and where room is short, those
-//     of one address get no more than their share. Who lost its place asks again, and is not
-//     told, for the address that it named may be somebody else's.
-// I4. To a peer that is not proven go at most kAmplification times as many bytes as came from it,
-//     and nothing of its pair.
-//
+// I1. What unknown peers can make this remember is bounded: kAskedMax requests that are undecided
+//     or were rejected, each for kAskedNs or kRefusedNs. No more than kUnprovenMax peers are not
+//     proven, those with a decision included: beyond that a request is answered by one REJ, which
+//     is as long and never repeated, with a cookie that proves the address of the client that
+//     returns it (connection_cookies.hpp).
+// I2. A message is accepted only from where the peer of the connection sends (peer_address.hpp).
+// I3. A flood of requests keeps no client out: if the table is full, a request evicts any other, so
+//     that each is as likely to be decided; and while it is nearly full, each address is limited to
+//     its share. A client whose request was evicted retries, and gets no answer, for its source
+//     address may be spoofed.
+// I4. Amplification limit: a peer that is not proven gets at most kAmplification times as many
+// bytes
+//     as came from it, and nothing of its pair.
 // Thread: that of the endpoint.
 #pragma once
 
@@ -57,9 +57,9 @@ class Connector {
  public:
   static constexpr std::size_t kAskedMax = 1024;
   static constexpr std::uint64_t kAskedNs = 10'000'000'000;
-  /// So long is remembered who was refused, if there is room; whoever asks later is asked anew.
+  /// How long a rejected request is remembered, if there is room; a later one is decided anew.
   static constexpr std::uint64_t kRefusedNs = 1'000'000'000;
-  /// From here on room is short, and so many are one address's share.
+  /// From here on the table is nearly full; and the share of one address.
   static constexpr std::size_t kAskedMany = kAskedMax / 2;
   static constexpr std::uint32_t kAskedShare = kAskedMax / 16;
   static constexpr std::size_t kUnprovenMax = 64;
@@ -68,7 +68,7 @@ class Connector {
 
   explicit Connector(RoceEndpoint& endpoint);
 
-  /// Begins to ask. The pair is established, or ends.
+  /// Sends a REQ. The pair becomes connected, or enters the error state.
   void connect(Pair& pair, const PortAddress& peer, std::uint16_t service,
                std::span<const std::byte> data);
   /// Errors: already_exists.
@@ -78,15 +78,15 @@ class Connector {
   Result<std::uint32_t> mtu_of(std::uint64_t request) const;
   /// Establishes the pair. Requires: mtu_of() found the request.
   void accept(std::uint64_t request, Pair& pair, std::span<const std::byte> data);
-  /// `data`: what the peer is told; at most kRejectDataMax bytes.
+  /// `data`: private data of the REJ; at most kRejectDataMax bytes.
   void reject(std::uint64_t request, std::span<const std::byte> data);
 
   void message(const PortAddress& from, const ConnectionMessage& message);
   /// The peer has sent something through the pair, which is as good as an RTU.
   void heard_from(const Pair& pair);
-  /// Says to the peer that the pair is over, if it is connected and does not know.
+  /// Sends the peer a DREQ, if it is connected and does not know that the pair has ended.
   void terminate(Pair& pair, bool peer_knows);
-  /// Repeats what nobody has answered. Returns when to look again; 0: never.
+  /// Retransmits unanswered messages. Returns the next deadline; 0: none.
   std::uint64_t expire(std::uint64_t now_ns);
   /// Connections that are remembered.
   [[nodiscard]] std::size_t size() const { return connections_.size(); }
@@ -101,7 +101,7 @@ class Connector {
     ConnectionIds ids;
     Pair* pair = nullptr;
     RequestMessage request;     // that was asked
-    ConnectionMessage message;  // that was said last, to be said again
+    ConnectionMessage message;  // the last one sent, to be retransmitted
     std::uint64_t again_ns = 0;
     std::uint64_t wait_ns = 0;
     std::uint32_t repeats = 0;  // that are left
@@ -146,16 +146,16 @@ class Connector {
   RoceEndpoint& endpoint_;
   std::set<std::uint16_t> services_;
   Connections connections_;  // by our id
-  /// By who asked: address, UDP port, and the peer's id.
+  /// By the client: address, UDP port, and the peer's id.
   using PeerName = std::tuple<std::array<std::uint8_t, 16>, std::uint16_t, std::uint32_t>;
   static PeerName name_of(const PortAddress& peer, std::uint32_t id) {
     return {peer.ip.gid(), peer.udp_port, id};
   }
   std::map<PeerName, std::uint32_t> by_peer_;
-  std::deque<std::uint32_t> requests_;  // of which the application has not been told
+  std::deque<std::uint32_t> requests_;  // that the application has not seen
   std::vector<std::uint32_t> asked_;    // all that are asked or refused, in any order,
-  std::map<std::array<std::uint8_t, 16>, std::uint32_t> asked_by_;  // and how many by whom
-  std::set<std::pair<std::uint64_t, std::uint32_t>> due_;  // when which wants to be looked at
+  std::map<std::array<std::uint8_t, 16>, std::uint32_t> asked_by_;  // and how many of each address
+  std::set<std::pair<std::uint64_t, std::uint32_t>> due_;  // deadlines, each with its connection
   std::size_t unproven_ = 0;
   ConnectionCookies cookies_;
   std::uint32_t psn_ = 0;

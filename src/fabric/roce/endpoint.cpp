@@ -15,8 +15,8 @@ namespace {
 constexpr std::uint32_t kPacketsPerTurn = 64;
 // Rounds of one turn, each as much as the port has room for.
 constexpr int kRoundsPerTurn = 4;
-// Looking who has waited in vain asks each busy pair, so it takes its time between two looks, and
-// costs the less the more there are.
+// Checking timers visits each busy pair, so the interval grows with their number, which bounds the
+// cost.
 constexpr std::uint64_t kLookNsPerPair = 200;
 
 Properties properties_over(const PacketPort& port) {
@@ -107,7 +107,7 @@ Result<std::unique_ptr<QueuePair>> RoceEndpoint::accept(const ConnectRequest& re
   const auto mtu = connector_.mtu_of(request.id);
   if (!mtu) return std::unexpected(mtu.error());
   QueuePairOptions agreed = options;
-  agreed.mtu_bytes = *mtu;  // the one who asks decides
+  agreed.mtu_bytes = *mtu;  // the client decides
   auto pair = make_pair(agreed);
   if (!pair) return std::unexpected(pair.error());
   now_ns_ = port_->now_ns();
@@ -148,7 +148,7 @@ void RoceEndpoint::flush() {
   port_->flush();
 }
 
-// Those who have sent something since, for it leaves together, and those who have waited for it.
+// Pairs that have sent something since, for it leaves together, and those whose delay is over.
 void RoceEndpoint::send_delayed_acks(bool all) {
   std::erase_if(delaying_ack_, [&](Pair* pair) { return pair->send_delayed_ack(all); });
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The transport `roce`: RoCEv2 in user space, over any packet port.
 //
-// One turn, progress(): take what has come, let the pairs it is for deal with it, look now and then
-// who has waited in vain, send what may be sent. Everything of a turn leaves together, which is
-// what makes packets cheap. Connection messages come last, when what the pairs have to send has
-// left, and no more than kMessagesPerTurn of them: anybody can send as many as the network carries,
-// so those beyond are as if lost, and who means them says them again.
+// One turn, progress(): receives packets, lets their pairs process them, checks timers now and
+// then, and sends what may be sent. All packets of a turn leave together, which makes packets
+// cheap. Connection messages come last, when the packets of pairs have left, and no more than
+// kMessagesPerTurn of them: an attacker can send as many as the network carries, so the rest is
+// dropped, and an honest sender retransmits.
 //
 // Thread: one at a time, but for wake().
 #pragma once
@@ -31,7 +31,7 @@ class RoceEndpoint final : public Endpoint {
  public:
   static constexpr std::size_t kMessagesPerTurn = 16;
 
-  /// `numbers`: those of pairs, packets and connections, which nobody else should guess.
+  /// `numbers`: those of pairs, packets and connections, unpredictable for others.
   RoceEndpoint(std::unique_ptr<PacketPort> port, std::shared_ptr<RegionTable> regions,
                NumberSource numbers);
   ~RoceEndpoint() override;
@@ -62,7 +62,7 @@ class RoceEndpoint final : public Endpoint {
   [[nodiscard]] const EndpointCounters& counters() const { return counters_; }
   /// Connections that are remembered, those that are asked for and those that end counted.
   [[nodiscard]] std::size_t connections() const { return connector_.size(); }
-  /// Of those the ones whose peer has not shown that it is where it says.
+  /// Of those the ones whose peer has not proved its address.
   [[nodiscard]] std::size_t unproven() const { return connector_.unproven(); }
 
   // For pairs and the connector.
@@ -73,18 +73,18 @@ class RoceEndpoint final : public Endpoint {
   /// Time as of the last turn, or post.
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
   void has_work(Pair& pair);
-  /// Makes packets of what the pair has to send. They leave with the next turn, at the latest.
+  /// Makes packets of the pair's requests. They leave with the next turn, at the latest.
   void prepare(Pair& pair);
-  /// Looks now and then whether the pair waits in vain, until it is idle.
+  /// Checks the pair's timers now and then, until it is idle.
   void watch(Pair& pair);
-  /// Somebody waits for something until then.
+  /// Sets a deadline for the next check.
   void look_again_at(std::uint64_t when_ns);
-  /// The pair holds an acknowledgement back.
+  /// The pair delays an acknowledgement.
   void delays_ack(Pair& pair) { delaying_ack_.push_back(&pair); }
-  /// The same for what the connector waits for; 0: nothing.
+  /// The same for the connector's deadlines; 0: none.
   void connector_again_at(std::uint64_t when_ns);
   void send_terminate(Pair& pair, bool peer_knows);
-  /// The peer has sent something: so it knows that it is connected.
+  /// The peer has sent something, which shows that it knows of the connection.
   void heard_from(Pair& pair) { connector_.heard_from(pair); }
   void forget(Pair& pair);
   [[nodiscard]] Pair* find(std::uint32_t number) const { return pairs_.find(number); }
@@ -107,12 +107,12 @@ class RoceEndpoint final : public Endpoint {
   EndpointCounters counters_;
   std::uint64_t now_ns_;
   std::uint32_t quiet_turns_ = 0;
-  std::uint64_t look_again_ns_ = 0;  // who has waited in vain
+  std::uint64_t look_again_ns_ = 0;  // the next check of timers
   std::uint64_t looked_ns_ = 0;
   std::uint64_t connector_due_ns_ = 0;  // the same, of connections that are made or ended
   std::vector<Pair*> working_;          // with something to send
   std::vector<Pair*> busy_;             // that wait for answers
-  std::vector<Pair*> delaying_ack_;     // that hold an acknowledgement back
+  std::vector<Pair*> delaying_ack_;     // that delay an acknowledgement
   std::vector<Arrived> messages_;       // of this turn's burst, for connections
 };
 

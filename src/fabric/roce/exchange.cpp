@@ -17,8 +17,8 @@
 
 namespace espalier::fabric::roce {
 
-/// What others know of a port: where they leave new rings, and how they wake it. Outlives the port
-/// for as long as somebody sends to it.
+/// The state of a port that others use: where they leave new rings, and how they wake it. Outlives
+/// the port while another port sends to it.
 class PortExchange::Mailbox {
  public:
   Mailbox(const PortAddress& address, memory::Descriptor event)
@@ -50,7 +50,7 @@ class PortExchange::Mailbox {
     rings_.clear();
     has_rings_.store(false, std::memory_order_relaxed);
   }
-  /// Whoever publishes after this wakes; who did before must be looked for.
+  /// A port that publishes after this wakes this one; what was published before must be looked for.
   void fall_asleep() {
     sleeping_.store(true, std::memory_order_relaxed);
     base::full_fence();
@@ -137,7 +137,7 @@ class PortExchange::Port final : public PacketPort {
     std::shared_ptr<PacketRing> ring;
   };
 
-  /// Null: nobody is there.
+  /// Null: no port has this address.
   const Way* way_to(const PortAddress& to);
 
   PortExchange& exchange_;
@@ -145,7 +145,7 @@ class PortExchange::Port final : public PacketPort {
   const Middle middle_;
   std::vector<Way> ways_;
   const Way* writing_ = nullptr;
-  std::vector<std::byte> lost_;  // where packets to nobody are written
+  std::vector<std::byte> lost_;  // where packets without a destination are written
   std::vector<std::shared_ptr<PacketRing>> rings_;
   std::vector<Arrived> burst_;
 };
@@ -180,7 +180,7 @@ Result<std::unique_ptr<PacketPort>> PortExchange::open(const PortAddress& addres
   memory::Descriptor event(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!event) return base::refused_by_system();
   auto mailbox = std::make_shared<Mailbox>(address, std::move(event));
-  // Looked for and entered under one lock: of several who want an address, one gets it.
+  // Checked and entered under one lock: of several ports that want an address, one gets it.
   const std::scoped_lock lock(mutex_);
   const bool taken = std::ranges::any_of(
       mailboxes_, [&address](const auto& each) { return each->address() == address; });

@@ -2,9 +2,9 @@
 // Packet ports of one process, through shared memory: many endpoints, each on a thread of its own,
 // with no kernel between them.
 //
-// From each port to each other one goes a ring of packets (packet_ring.hpp), made when the first is
-// sent. Packets are sealed and checked all the same, for a switch may stand between two ports. A
-// full ring loses packets, as networks do, and so does one to nobody.
+// From each port to each other one leads a ring of packets (packet_ring.hpp), made when the first
+// is sent. Packets are sealed and checked all the same, for a switch may stand between two ports. A
+// full ring loses packets, as networks do; so does sending to an address without a port.
 //
 // Thread: open() any; each port one at a time. Ports end before the exchange does.
 #pragma once
@@ -22,7 +22,7 @@ namespace espalier::fabric::roce {
 
 class PortExchange {
  public:
-  /// What stands on the way and may change packets, or redirect them: it sees each, sealed.
+  /// A switch on the path, which may change packets, or redirect them: it sees each, sealed.
   using Middle =
       std::function<void(const PortAddress& from, const PortAddress& to, std::span<std::byte> ib)>;
 

@@ -28,7 +28,7 @@ PortAddress address_of(unsigned number) {
   return {IpAddress::v4(10, 0, 0, static_cast<std::uint8_t>(number)), 4791};
 }
 
-/// A packet that says who sent it to whom, and which one it is.
+/// A packet that holds its source, its destination, and its number.
 Bytes numbered(unsigned from, unsigned to, std::uint64_t number, std::size_t bytes = 32) {
   Bytes packet(bytes, static_cast<std::byte>(from * 16 + to));
   std::memcpy(packet.data() + kNumberAt, &number, sizeof number);
@@ -108,7 +108,7 @@ TEST_F(RoceExchange, TooLongAPacketHasNoRoomEver) {
   ASSERT_EQ(far->receive().size(), 1u);
 }
 
-// Nobody is told, as on a network; what fits arrives, and what is sent later does again.
+// The loss is not reported, as on a network; what fits arrives, and so does what is sent later.
 TEST_F(RoceExchange, AFullRingLosesPacketsUntilThereIsRoom) {
   const auto near = open(1);
   const auto far = open(2);
@@ -189,7 +189,7 @@ TEST_F(RoceExchange, AnAddressIsOnePorts) {
   EXPECT_TRUE(exchange.open(address_of(1)));
 }
 
-// Who comes later at the same address gets what is sent from then on, and none of the old.
+// A later port at the same address gets what is sent from then on, and none of the old.
 TEST_F(RoceExchange, WhoGoesAndComesAgainIsFound) {
   const auto near = open(1);
   auto far = open(2);
@@ -204,11 +204,11 @@ TEST_F(RoceExchange, WhoGoesAndComesAgainIsFound) {
       EXPECT_EQ(number_in(came.front().bytes), round);
     }
     far.reset();
-    ASSERT_TRUE(send(*near, address_of(2), numbered(1, 2, 1000)));  // to nobody
+    ASSERT_TRUE(send(*near, address_of(2), numbered(1, 2, 1000)));  // to no port
     near->flush();
     far = open(2);
     EXPECT_TRUE(far->receive().empty());
-    // What one said who has gone arrives, once.
+    // The last packet of a port that has gone arrives, once.
     const auto last_packets = take(*near);
     ASSERT_EQ(last_packets.size(), 1u);
     EXPECT_EQ(number_in(last_packets.front().bytes), round);
@@ -297,7 +297,7 @@ TEST(PortExchangeConcurrency, PortsOfTwoThreadsExchangePackets) {
   EXPECT_EQ(wrong, (std::array<std::uint64_t, 2>{}));
 }
 
-// One listens while those who speak to it come and go, so that rings are made and end all the time.
+// One port receives while its senders open and close, so that rings are made and end all the time.
 TEST(PortExchangeConcurrency, PortsComeAndGoWhileOthersSend) {
   constexpr unsigned kThreads = 3;
   constexpr std::uint64_t kRounds = 200;

@@ -21,7 +21,7 @@ namespace espalier::wire::roce {
 /// The port that RoCEv2 packets go to. The port they come from is theirs to choose: routers that
 /// spread flows over paths look at it.
 inline constexpr std::uint16_t kUdpPort = 4791;
-/// The partition that everybody is a full member of.
+/// The default partition, of which every port is a full member.
 inline constexpr std::uint16_t kDefaultPartition = 0xFFFF;
 inline constexpr std::uint8_t kTransportVersion = 0;
 /// Packet sequence numbers and queue pair numbers have so many bits.
@@ -127,8 +127,8 @@ static_assert(offsetof(AtomicEthBytes, compare) == 20);
 ///   | syndrome | message sequence number   |
 ///   +----------+---------------------------+
 ///
-///   syndrome   000c cccc   acknowledged, c: credits, 31: nobody counts
-///              001t tttt   the receiver is not ready, come again after timer t
+///   syndrome   000c cccc   acknowledged, c: credits, 31: credits are not used
+///              001t tttt   receiver not ready (RNR), retry after timer t
 ///              011n nnnn   not acknowledged, n: why
 struct AethBytes {
   std::uint8_t syndrome;

@@ -69,7 +69,7 @@ std::optional<Bytes> read_v4(Bytes ip, Frame& to) {
   const std::byte* const at = ip.data();
   const std::size_t total = load16(at + 2);
   // Of the word with the fragment's place only one flag may be set; the reserved bit is covered by
-  // the ICRC, and nobody sets it.
+  // the ICRC, and no sender sets it.
   const std::uint16_t fragment = load16(at + 6);
   if (total < kIpv4Bytes || total > ip.size() || (fragment & ~kDontFragment) != 0 ||
       load8(at + 9) != kIpProtocolUdp || fold_sum(sum_words(ip.first(kIpv4Bytes))) != 0xFFFF) {

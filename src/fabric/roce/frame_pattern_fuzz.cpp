@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arbitrary frames to whoever reads those like the last one by a few words: he takes nothing that
-// the long way refuses, makes of it what that makes, and writes as that writes.
+// Arbitrary frames for the fast parser, which reads frames like the last one by a few words: it
+// accepts nothing that the slow path refuses, parses as that parses, and writes as that writes.
 //
 // Input: steps, each of which makes a frame that is read: a byte of choices, and then
 //   bytes as they are: two bytes of length, and as many bytes
 //   a good frame: numbers for its headers, its length, and what is behind it
 //   the last frame, changed: how often, and where and how each time; or cut; with the sum of
-//   IPv4's header mended, if so chosen, for nobody guesses that
+//   IPv4's header corrected, if so chosen, for a fuzzer does not guess it
 // If so chosen, later frames are read by a pattern that is made of this one.
 #include <algorithm>
 #include <cstdint>

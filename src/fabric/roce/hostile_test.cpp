@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Hostile machines: whatever they send, in whoever's name, the witness's pair goes on, and its
-// memory stays as it is; what they make an endpoint remember is bounded, and is forgotten. Who
-// speaks in the name of a pair's peer can harm that pair, and no other.
+// Hostile machines: whatever they send, with whatever source address, the witness's pair goes on,
+// and its memory stays as it is; what they make an endpoint remember is bounded, and is forgotten.
+// An attacker that spoofs the address of a pair's peer can harm that pair, and no other.
 #include <gtest/gtest.h>
 
 #include <deque>

@@ -51,14 +51,14 @@ class Icrc {
   bool is_v6_;
 };
 
-/// By what the ICRC of a READ request changes when its address and key do: xor it. The arguments
-/// are the old numbers xor the new ones. A packet that was damaged before stays wrong, which a
-/// checksum made anew would hide. Holds in all IP versions; a UDP checksum covers the ICRC too.
-/// Cost: twelve loads that wait for nothing.
+/// The incremental update of the ICRC of a READ request whose address and key change: xor it. The
+/// arguments are the old numbers xor the new ones. A packet that was damaged before stays wrong,
+/// which a checksum made anew would hide. Holds in all IP versions; a UDP checksum covers the ICRC
+/// too. Cost: twelve independent loads.
 [[nodiscard]] std::uint32_t icrc_change(std::uint64_t address_change, std::uint32_t key_change);
 
-/// The same where the key stays: for who knows by what a key changes it.
-/// Cost: eight loads that wait for nothing.
+/// The same where the key stays: for a caller that knows by what a key changes it.
+/// Cost: eight independent loads.
 [[nodiscard]] inline std::uint32_t icrc_change_of_address(std::uint64_t address_change) {
   // Key and length, 4 bytes each, lie between the address and the end.
   std::uint32_t change = 0;
@@ -68,8 +68,8 @@ class Icrc {
   return change;
 }
 
-/// The same in the packet: sets address and key, and mends the ICRC. Requires: the bytes are a READ
-/// request, parsed as such.
+/// The same in the packet: sets address and key, and updates the ICRC. Requires: the bytes are a
+/// READ request, parsed as such.
 void redirect_read(std::span<std::byte> ib, std::uint64_t address, std::uint32_t key);
 
 }  // namespace espalier::fabric::roce

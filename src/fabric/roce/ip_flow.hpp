@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between which addresses and ports packets go: what their ICRC and their frames take from it.
+// The addresses and ports of a flow: what its packets' ICRC and frames take from it.
 // Thread: plain values.
 #pragma once
 

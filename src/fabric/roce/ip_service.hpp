@@ -34,7 +34,7 @@ inline constexpr std::size_t kRequestDataBytes =
     sizeof(wire::roce::RequestBytes::private_data) - kIpServiceBytes;
 
 /// Nothing if it is of another version, or the addresses of neither IPv4 nor IPv6. The addresses
-/// are what the peer says of itself: where the packet came from is another question.
+/// are the peer's claim: where the packet came from is another question.
 [[nodiscard]] std::optional<IpService> ip_service(const RequestMessage& request);
 /// Requires: both addresses of one version.
 void set_ip_service(RequestMessage& request, const IpService& service);

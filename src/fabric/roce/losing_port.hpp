@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A port that loses some of what it is to send, by chance: what a bad network does to a real one,
-// for measurements and for trying things out.
+// A port that loses some of what it is to send, by chance: simulates a bad network on a real one,
+// for measurements and experiments.
 //
 // Thread: as the port behind it.
 #pragma once

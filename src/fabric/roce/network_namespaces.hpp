@@ -86,8 +86,8 @@ class NetworkNamespaces {
     return static_cast<bool>(file.flush());
   }
 
-  /// Who may not make namespaces may be allowed to become root of a user namespace, which may; and
-  /// of a network of it, for the way back to the one before would be closed.
+  /// A user without the right to make namespaces may be allowed to become root of a user namespace,
+  /// which has it; and of a network of it, for the way back to the one before would be closed.
   static bool become_root() {
     const std::string user = std::to_string(::geteuid());
     const std::string group = std::to_string(::getegid());

@@ -2,9 +2,9 @@
 // RoCEv2 packets: from bytes to numbers, checked, and back. A packet here is what UDP carries, from
 // the BTH to the ICRC; fabric/roce/format.hpp draws it.
 //
-// What is checked is whether the bytes are a packet at all. Whether a queue pair likes it (order,
-// length against the MTU, keys, partition) is for its engine to say; and whether the ICRC is right
-// for icrc.hpp, since that depends on the IP header.
+// What is checked is whether the bytes are a packet at all. The engine of a queue pair checks
+// order, length against the MTU, keys and partition; icrc.hpp checks the ICRC, since that depends
+// on the IP header.
 //
 // Nothing here allocates. Numbers wider than their field lose the bits above it.
 // Thread: plain values and pure functions.
@@ -26,7 +26,7 @@ using wire::roce::PacketOpcode;
 struct Bth {
   PacketOpcode opcode = PacketOpcode::send_only;
   bool solicited = false;
-  bool migrated = true;  // what a pair says that never moves to another path
+  bool migrated = true;  // as of a pair that never moves to another path
   std::uint8_t pad = 0;  // bytes behind the payload: pad_of()
   std::uint16_t partition = wire::roce::kDefaultPartition;
   bool forward_congestion = false;
@@ -99,7 +99,7 @@ struct Deth {
   friend constexpr bool operator==(const Deth&, const Deth&) = default;
 };
 
-/// What an opcode brings along.
+/// The headers of an opcode.
 struct Parts {
   std::uint8_t bits = 0;
   std::uint8_t header_bytes = 0;  // BTH and what follows it; 0: no opcode of ours
@@ -118,7 +118,7 @@ struct Parts {
 [[nodiscard]] Parts parts_of(PacketOpcode opcode);
 
 /// BTH and those of the others that the opcode has; the rest is left at its default. The braces let
-/// who makes one name only what it sets.
+/// a caller name only the members that it sets.
 struct Headers {
   Bth bth{};
   Deth deth{};
@@ -133,7 +133,7 @@ struct Headers {
 /// A packet, whose payload lies in the bytes that were parsed.
 struct Packet : Headers {
   std::span<const std::byte> payload;  // without the pad
-  std::uint32_t icrc = 0;              // as it came; nobody has checked it yet
+  std::uint32_t icrc = 0;              // as received; not checked yet
 };
 
 /// Reads a packet from a UDP payload. Nothing if it is none: too short or not in words of 4 bytes,

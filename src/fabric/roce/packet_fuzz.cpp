@@ -81,7 +81,7 @@ void read_frame(Bytes bytes) {
   const std::size_t at = write_frame_header(again.data(), *frame, frame->ib.size());
   std::copy(frame->ib.begin(), frame->ib.end(), again.begin() + static_cast<std::ptrdiff_t>(at));
   if (frame->udp_checksum != 0) set_udp_checksum(again);
-  // The sum of an IPv4 header has two zeros, of which nobody writes the one that is all ones.
+  // The sum of an IPv4 header has two zeros, of which no sender writes the one that is all ones.
   const std::size_t ip_checksum = frame_header_bytes(*frame) - 8 - 10;
   if (!frame->flow.source.is_v6 && bytes[ip_checksum] == std::byte{0xFF} &&
       bytes[ip_checksum + 1] == std::byte{0xFF}) {

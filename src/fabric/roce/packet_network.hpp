@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A network of packet ports inside one thread, with a time of its own, that loses, repeats, delays
-// and reorders packets as a seed says. The engine of `roce` is tested on it: what it does there, it
-// does again.
+// A simulated network of packet ports inside one thread, with virtual time, that loses, duplicates,
+// delays and reorders packets. The engine of `roce` is tested on it: a seed makes a run repeatable.
 //
 // Thread: one. The network outlives its ports.
 #pragma once
@@ -42,13 +41,13 @@ class PacketNetwork {
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
 
   NetworkFaults faults;
-  /// Sees all that ports send, as it leaves; null: nobody looks.
+  /// Observes all that ports send, as it leaves; may be null.
   std::function<void(const PortAddress& from, const PortAddress& to, std::span<const std::byte> ib)>
       tap;
-  /// Whether the way loses this packet, whatever the faults say; null: it does not.
+  /// Whether the network loses this packet, whatever the faults say; null: it does not.
   std::function<bool(const PortAddress& from, const PortAddress& to, std::span<const std::byte> ib)>
       loses;
-  /// What stands on the way and may change packets, or redirect them: it sees each that is not
+  /// A switch on the path, which may change packets, or redirect them: it sees each that is not
   /// lost, duplicates one by one; null: nothing.
   std::function<void(const PortAddress& from, const PortAddress& to, std::span<std::byte> ib)>
       middle;

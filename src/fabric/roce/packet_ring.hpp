@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring of packets from one port to another, in memory that both reach (exchange.hpp).
 //
-// Packets lie one behind the other, each from the beginning of a line, its length in front; so
-// those of a burst are few lines in a row, which processors fetch by themselves. One that has no
-// room before the end begins at the beginning, and a length of 0 says so.
+// Packets lie contiguously, each from the beginning of a line, its length in front; so those of a
+// burst are few lines in a row, which processors prefetch by themselves. A packet that does not fit
+// before the end begins at the start of the ring, and a length of 0 marks that.
 //
 //   line  0         1         2         3         4
 //         [len packet....pad][len pkt.][0 -> begin of the ring]
@@ -73,7 +73,7 @@ class PacketRing {
     base::prefetch_to_write(line(written_ + kAhead));
     return packet;
   }
-  /// Returns whether there was something to be told of.
+  /// Publishes sealed packets. Returns whether there were any.
   bool publish() {
     if (published_ == written_) return false;
     published_ = written_;

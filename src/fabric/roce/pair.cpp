@@ -45,8 +45,8 @@ Pair::Pair(RoceEndpoint& endpoint, std::uint32_t number, std::uint32_t first_psn
       responder_(*this, options.mtu_bytes, endpoint.properties().message_bytes_max) {}
 
 Pair::~Pair() {
-  // Whoever destroys a pair looks for no more completions of it; those places are given back as
-  // its requests are told.
+  // A destroyed pair needs no completions; its requests complete here to release their entries in
+  // the completion queue.
   end(Status::success);
   endpoint_.send_terminate(*this, false);
   endpoint_.forget(*this);
@@ -136,7 +136,7 @@ void Pair::end(Status why, bool peer_knows) {
   enter_error_state(why);
   requester_.flush();
   responder_.flush();
-  // A refusal tells the peer more than a terminate message, which could overtake it.
+  // A NAK gives the peer more information than a terminate message, which could overtake it.
   if (!responder_.refusing()) endpoint_.send_terminate(*this, peer_knows);
 }
 

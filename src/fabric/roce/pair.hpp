@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue pair over packets: its asking and its answering half, and what both need of the endpoint.
+// A queue pair over packets: its requester and its responder, and what both need of the endpoint.
 //
 // Thread: that of the endpoint.
 #pragma once
@@ -21,7 +21,7 @@ namespace espalier::fabric::roce {
 
 class RoceEndpoint;
 
-/// What a pair must know of the other end.
+/// The peer's parameters of a connection.
 struct PeerFacts {
   PeerAddress address;
   std::uint32_t pair = 0;       // its number there
@@ -45,16 +45,16 @@ class Pair final : public QueuePair {
   [[nodiscard]] const QueuePairOptions& asked_options() const { return options(); }
   [[nodiscard]] const PeerFacts& peer() const { return peer_; }
   void establish(const PeerFacts& peer, std::span<const std::byte> data);
-  /// Keeps what is posted until the peer has shown that it is where it says.
+  /// Holds posted requests back until the peer has proved its address.
   void hold() { held_ = true; }
   void release();
-  /// The peer does not want to be connected, and says why.
+  /// The peer has rejected the connection, with this data.
   void be_refused(std::span<const std::byte> data);
-  /// A packet for this pair has come from `from`; anything may be in it.
+  /// Handles a packet for this pair that came from `from`; its contents are untrusted.
   void packet(const PortAddress& from, const Packet& packet);
   /// Sends what may be sent, at most so many packets. Returns whether there is more.
   bool transmit(std::uint32_t packets);
-  /// Acknowledges what it has held back, unless there is reason to hold it longer: then false.
+  /// Sends a delayed acknowledgement, unless it should wait longer: then false.
   bool send_delayed_ack(bool now);
   std::uint64_t expire(std::uint64_t now_ns) { return requester_.expire(now_ns); }
   [[nodiscard]] bool idle() const { return requester_.idle(); }
@@ -75,7 +75,7 @@ class Pair final : public QueuePair {
   /// Room for a packet's payload, its headers written before it, or null: the port is full.
   std::byte* begin_packet(Headers& headers, std::size_t payload_bytes);
   void end_packet();
-  /// An acknowledgement is due. Returns whether it is held back, and will be asked for by pay().
+  /// An acknowledgement is due. Returns whether it is delayed; send_delayed_ack() sends it then.
   [[nodiscard]] bool holds_back();
   [[nodiscard]] std::uint64_t now_ns() const;
   void has_work();
@@ -131,7 +131,7 @@ class Pair final : public QueuePair {
     reader_.leave();
     return from.answers();
   }
-  /// Whose shared key it is, whether or not the peer may use it; 0: nobody's.
+  /// The map of a shared key, whether or not the peer may use it; 0: it is no shared key.
   [[nodiscard]] std::uint64_t shared_map_of(RegionKey key) {
     reader_.enter();
     const std::uint64_t map = reader_.find_shared(key, 0, options().domain).map;
@@ -151,7 +151,7 @@ class Pair final : public QueuePair {
   RegionTable::Reader& reader_;
   std::uint32_t first_psn_;
   std::uint64_t ack_delay_until_ns_ = 0;  // an acknowledgement, at the latest; 0: none
-  bool has_sent_ = false;                 // since it owes one
+  bool has_sent_ = false;                 // since an acknowledgement is due
   bool held_ = false;
   PeerFacts peer_;
   Requester requester_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pairs of an endpoint by their numbers, which are 24 random bits, so that to guess one is to
-// guess all of it.
+// The pairs of an endpoint by their numbers: 24 random bits, so that a guesser must guess all of
+// them.
 //
 // Open addressing: a number's low bits are its slot, and what finds that taken goes into the next
 // one that is free. Half of the slots stay free, so a look-up is mostly one cache line. What is

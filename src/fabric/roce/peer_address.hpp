@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who a peer is, by the addresses that its packets come from.
+// Identifies a peer by the source addresses of its packets.
 //
 // A peer of this software sends from the UDP port where it listens, which is below kFlowPorts. A
 // network card listens at 4791, and sends from any port from kFlowPorts on, another one for each
-// pair. So a peer of this software is known by its port: no other process of its machine can send
-// from there. Of a card only the machine is known. No card has a loopback address, where ports are
-// what tells one user's process from another's.
+// pair. So a peer of this software is identified by its port: no other process of its machine can
+// send from there. Of a card only the machine is identified. No card has a loopback address, where
+// ports distinguish the processes of different users.
 //
 // Thread: plain values and pure functions.
 #pragma once
@@ -30,7 +30,7 @@ inline constexpr std::uint16_t kFlowPorts = 49152;
   return {from.ip, is_flow(from) ? wire::roce::kUdpPort : from.udp_port};
 }
 
-/// Where a peer listens, and by which packets it is known.
+/// Where a peer listens, and from where it may send.
 struct PeerAddress : PortAddress {
   bool is_card = false;
 

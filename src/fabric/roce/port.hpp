@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where packets leave and arrive: sockets, rings of packets, or a simulated network.
+// A packet port: sends and receives packets by sockets, rings, or a simulated network.
 //
-// A port knows what lies around a packet (IP, UDP, and with them the ICRC); the engine behind it
+// A port knows the headers around a packet (IP, UDP, and with them the ICRC); the engine behind it
 // knows what is inside. So the engine writes a packet from its BTH to its pad straight into the
-// port's memory, and the port seals it; and a packet that the port hands over is whole, sealed
-// rightly, and otherwise anything at all.
+// port's memory, and the port seals it. A received packet is whole and has a valid ICRC; otherwise
+// its contents are untrusted.
 //
 // Time is the port's too, so that a simulated network can have its own.
 //
@@ -36,7 +36,7 @@ Result<PortAddress> parse_address(std::string_view text);
 
 /// A packet that has come.
 struct Arrived {
-  PortAddress from;               // as its headers say; peer_address.hpp tells whose that is
+  PortAddress from;               // as its headers say; peer_address.hpp identifies the peer
   std::span<const std::byte> ib;  // BTH to ICRC
 };
 
@@ -48,10 +48,10 @@ class PacketPort {
   virtual ~PacketPort() = default;
 
   [[nodiscard]] virtual PortAddress address() const = 0;
-  /// Bytes that a peer like this one can hold before it reads them; more under way get lost.
+  /// Receive buffer of a peer like this one, in bytes; more in flight gets lost.
   [[nodiscard]] virtual std::uint32_t window_bytes() const = 0;
-  /// Payload of the largest packets that it can send and take. Pairs that are asked for more have
-  /// so much; peers that ask for more are refused.
+  /// Payload of the largest packets that it can send and receive. Pairs with a larger MTU option
+  /// use this; requests of peers for a larger one are rejected.
   [[nodiscard]] virtual std::uint32_t mtu_bytes_max() const { return 4096; }
 
   /// Whether what it sends to a peer comes there in order and once, if it comes.

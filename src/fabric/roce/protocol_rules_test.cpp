@@ -48,7 +48,7 @@ TEST_F(RoceRules, ADuplicateOfAReadWhoseRegionIsGoneEndsNothing) {
   other.revoke();  // the peer has said, in whatever way, that it is done
   peer.send(read);
   scene.turn(3);
-  // Who still waits for the answer must learn that it does not come.
+  // A requester that still waits for the answer must learn that it does not come.
   const auto heard = peer.hear();
   ASSERT_EQ(heard.size(), 1u);
   EXPECT_EQ(heard[0].headers.aeth, Aeth::nak(1, NakCode::remote_access));
@@ -310,7 +310,7 @@ TEST_F(RoceRules, APeerThatHasBecomeSlowIsNotAskedTwiceForEver) {
   std::vector<std::byte> message(8);
   std::uint32_t next = 0;  // that was not heard before
   std::size_t duplicates = 0;
-  // Always two are under way. 500 are answered at once, then each after two milliseconds.
+  // Always two are in flight. 500 are answered immediately, then each after two milliseconds.
   ASSERT_EQ(pair->post(WorkRequest::send(0, message)).taken, 1u);
   for (std::uint32_t i = 0; i < 600; ++i) {
     ASSERT_EQ(pair->post(WorkRequest::send(i + 1, message)).taken, 1u);
@@ -466,7 +466,7 @@ TEST_F(RoceLateAcknowledgements, LeaveAfterAMomentAnyway) {
   EXPECT_LE(waited_ns, 50'000u);
 }
 
-// Who sends again has waited in vain.
+// A duplicate shows that the peer's timeout has expired.
 TEST_F(RoceLateAcknowledgements, DuplicatesAreAcknowledgedAtOnce) {
   written();
   --peer.psn;

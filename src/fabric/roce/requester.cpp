@@ -14,43 +14,45 @@
 namespace espalier::fabric::roce {
 namespace {
 
-// Going back: three ways to learn that something is missing, and how soon each is believed.
+// Loss recovery by go-back-N: three signals of a loss, and how soon each is acted on.
 //
-// 1. The peer says so, or an answer comes whose predecessor has not. That is believed at once, and
-//    again when it cannot be an echo of what was sent before going back: not sooner than answers
-//    can come, and from what lies no further on than what showed it last. For the network loses
-//    the second try as readily as the first.
-// 2. Nothing comes at all. That may be a peer whose thread does not run just now; so only a few
-//    packets ask, and each time the wait is longer. It grows slowly as long as it is known that the
-//    network loses packets: then the peer runs, and each wait is lost time.
+// 1. The peer reports it (NAK), or an answer arrives whose predecessor is missing. That is acted on
+//    immediately, and again when it cannot be an echo of packets sent before going back: not sooner
+//    than the minimum RTT, and from a PSN no further on than the one that showed it last. For the
+//    network may lose the retransmission as well.
+// 2. The retransmission timeout (RTO) expires. The peer's thread may merely not be running; so only
+//    a few packets probe, and each timeout is longer (backoff). It grows slowly as long as the
+//    network is known to lose packets: then the peer runs, and each wait is lost time.
 // 3. What counts against `retries` is time as long as the pair's timeout in which nothing more was
-//    acknowledged, and nothing else: whether the peer is silent, or says again and again that the
-//    same packet is missing, for one that is too long for the way never comes. Time in which nobody
-//    turned the endpoint is no wait: what was posted before may not have left yet, and who comes
-//    back after a second has waited once, not eight times.
-// What was told missing is sent again at once a few times; then each time it waits for twice as
-// long, for what got lost so often is not lost by chance.
+//    acknowledged, and nothing else: whether the peer is silent, or reports again and again that
+//    the same packet is missing, for one that exceeds the path MTU never arrives. Time in which no
+//    thread called progress() does not count: posted requests may not have left yet, and a thread
+//    that returns after a second has waited once, not eight times.
+// A packet that the peer reports missing is retransmitted immediately a few times; then each time
+// the wait doubles, for a packet that is lost so often is not lost by chance.
 //
-// Waits begin with how soon answers came lately, at the soonest. A mean will not do: where threads
-// wait for processors it is a thousand times longer, and whoever waits so long after a loss misses
-// the time in which both run. Measured is what was sent once, or again because the peer had not got
-// it; but never what was asked for in silence, since an answer may then be to either [Karn]. Until
-// something was measured again a wait stays as long as it has become, so that a peer that has
+// The RTO starts from the minimum RTT measured lately. A mean will not do: where threads wait for
+// processors it is a thousand times longer, and a requester that waits so long after a loss misses
+// the time in which both run. Measured are packets sent once, or retransmitted because the peer
+// had not received them; never those retransmitted on a timeout, since an answer may be to either
+// [Karn]. Until the next measurement the RTO keeps its backed-off value, so that a peer that has
+// become slow is not sent duplicates for ever.
 // become slow is not asked twice for ever.
 constexpr std::uint64_t kRtoMinNs = 20'000;  // and twice as long as answers take
-// As long as nobody knows how long answers take.
+// While no RTT is known.
 constexpr std::uint64_t kRtoInitialNs = 4'000'000;
 // Tries in each timeout, but for the first; and where packets are known to get lost.
 constexpr std::uint64_t kTriesMin = 4;
 constexpr std::uint64_t kTriesWhereLost = 64;
-// Waits in vain that something lost for sure explains.
+// Timeouts that one packet lost for sure explains.
 constexpr std::uint32_t kLossEvidence = 16;
-// Tries at once for the same packet, and how many until it counts as one of those that never come.
+// Immediate retransmissions of one packet, and how many until it counts as one that never arrives.
 constexpr std::uint32_t kTriesAtOnce = 4;
 constexpr std::uint32_t kTriesMany = 16;
-// Packets that ask into silence: more than one, so that one that comes through tells of another.
+// Packets of a tail-loss probe: more than one, so that one that arrives reveals the loss of
+// another.
 constexpr std::uint32_t kProbePackets = 3;
-// Packets that go again when something got lost again, at least: one that comes should not bring
+// Packets retransmitted when a retransmission got lost, at least: one that arrives should not cause
 // hundreds each time.
 constexpr std::uint32_t kAgainPackets = 8;
 // Answers may have been the soonest for so many measurements, and for twice as many at most.

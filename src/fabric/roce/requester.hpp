@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asking half of a reliable connection: work requests become packets, answers complete them,
-// and what gets lost is sent again [IBTA chapter 9.7].
+// The requester of a reliable connection: turns work requests into packets, completes them by the
+// answers, and retransmits what gets lost (go-back-N) [IBTA chapter 9.7].
 //
 //   oldest_          begun, waits for answers        cursor_      not begun yet      end_
 //   +----------------+------------------------------+------------------------------+
 //   acked_: no PSN before it is missing              next_psn_: of the next packet
 //
 // A request takes one PSN for each of its packets, a READ one for each packet of the answer. Going
-// back is moving the cursor: everything from some PSN on is sent once more. A READ that goes back
-// asks only for what is missing of it, and a long one asks for a part at a time, so that no answer
-// is longer than what the receiving side has room for.
+// back moves the cursor: everything from some PSN on is retransmitted. A READ that goes back asks
+// only for the missing part, and a long one asks for a part at a time, so that no answer exceeds
+// the receive buffer.
 //
 // Invariants
 // I1. Requests complete in order, each after its last packet was acknowledged; a READ or an atomic
 //     only by its own answer, whatever an acknowledgement says of the PSNs behind it.
 // I2. acked_ never goes back, and never beyond what was sent.
-// I3. At most `window` packets, and reads_in_flight READs and atomics, are under way.
+// I3. At most `window` packets, and reads_in_flight READs and atomics, are in flight.
 //
 // Thread: that of the endpoint.
 #pragma once
@@ -37,7 +37,7 @@ class Pair;
 struct RequesterLimits {
   std::uint32_t depth = 128;
   std::uint32_t mtu = 4096;
-  std::uint32_t window = 256;  // packets under way, those of answers counted
+  std::uint32_t window = 256;  // packets in flight, those of answers counted
   std::uint32_t reads_in_flight = 16;
   std::uint32_t retries = 7;
   std::uint32_t receive_retries = 7;
@@ -55,25 +55,25 @@ class Requester {
 
   Requester(Pair& pair, const RequesterLimits& limits);
 
-  /// What the peer can remember of READs and atomics, once it has said so.
+  /// Limits READs and atomics in flight to what the peer has agreed to.
   void limit_reads(std::uint32_t reads);
   /// Takes requests into the queue; returns how many there was room for.
   std::size_t take(std::span<const WorkRequest> requests);
   /// Sends what may be sent, at most so many packets. Returns whether there is more.
   bool transmit(std::uint32_t packets);
-  /// Whether the peer can have said something of this PSN: it was sent, and is not long since old.
+  /// Whether this PSN was sent and is not long acknowledged: whether the peer can answer it.
   [[nodiscard]] bool in_window(std::uint32_t psn) const {
     return psn_distance(psn, acked_) <= static_cast<std::int32_t>(kWindowMax) &&
            psn_distance(psn, highest_sent_) > 0;
   }
-  /// An acknowledgement, an answer or a refusal has come. Requires: in_window().
+  /// Handles an acknowledgement, an answer or a NAK. Requires: in_window().
   void answer(const Packet& packet);
-  /// Looks whether something has been waited for in vain. Returns when to look again; 0: never.
+  /// Checks the retransmission timeout. Returns the next deadline; 0: none.
   std::uint64_t expire(std::uint64_t now_ns);
-  /// Tells all that is left as flushed.
+  /// Completes all that is left as flushed.
   void flush();
   [[nodiscard]] bool idle() const { return oldest_ == end_; }
-  /// How long it waits for an answer before it asks again.
+  /// The retransmission timeout (RTO).
   [[nodiscard]] std::uint64_t rto_ns() const { return rto_ns_; }
 
  private:
@@ -119,7 +119,7 @@ class Requester {
   [[nodiscard]] std::uint32_t first_missing_bytes() const;
   void heard(std::uint32_t psn);
   void measured(std::uint64_t took_ns);
-  /// How long answers have taken at least, lately; longer than anything if nobody knows.
+  /// The minimum RTT lately; kNever if unknown.
   [[nodiscard]] std::uint64_t min_rtt_ns() const {
     return std::min(min_rtt_ns_[0], min_rtt_ns_[1]);
   }
@@ -143,19 +143,19 @@ class Requester {
   std::vector<std::uint32_t> reads_;
   std::uint32_t unacknowledged_ = 0;  // packets since one asked for an acknowledgement
 
-  // Going back (requester.cpp says when).
+  // Loss recovery (requester.cpp says when).
   bool in_recovery_ = false;             // since acked_ last moved,
   std::uint64_t recovery_since_ns_ = 0;  // then
   std::uint32_t seen_psn_ = 0;          // of what showed last that something before it is missing
   std::uint32_t tries_ = 0;             // for the packet that is missing first
   std::uint32_t congestion_window_;     // packets that may be under way, of `window`
   std::uint64_t blocked_until_ns_ = 0;  // the peer had no receive
-  std::uint64_t heard_ns_ = 0;          // or sent again
+  std::uint64_t heard_ns_ = 0;          // or retransmitted
   std::uint64_t moved_ns_ = 0;          // acked_ did, or there was nothing to wait for
-  std::uint64_t rto_ns_;                // before asking again next time
-  std::uint32_t loss_evidence_ = 0;     // waits in vain, by packets that got lost for sure
+  std::uint64_t rto_ns_;                // until the next probe
+  std::uint32_t loss_evidence_ = 0;     // timeouts explained by packets that were lost for sure
 
-  // How long answers take.
+  // RTT measurement.
   bool timing_ = false;        // that to timed_psn_,
   bool times_resent_ = false;  // or, as soon as that is sent, to what is missing
   std::uint32_t timed_psn_ = 0;

@@ -16,9 +16,9 @@ namespace {
 
 using enum PacketOpcode;
 
-// How long a peer is told to wait for a receive.
+// The RNR timer: how long a peer waits for a receive.
 constexpr std::uint64_t kNotReadyNs = 40'000;
-// Bytes of a READ that are asked of memory when its request comes.
+// Bytes of a READ that are prefetched when its request arrives.
 constexpr std::uint32_t kAskedAhead = 1024;
 
 bool is_send(PacketOpcode opcode) { return opcode <= send_only_immediate; }
@@ -169,7 +169,7 @@ void Responder::execute_part(const Packet& packet) {
   if (!part_fits(packet, first, last)) {
     return refuse(NakCode::invalid_request, Status::remote_invalid);
   }
-  // A WRITE takes a receive only at its end, if it tells a number.
+  // A WRITE takes a receive only at its end, if it carries an immediate.
   const bool needs_receive = send ? first : carries_immediate(opcode);
   if (needs_receive && !receive_) {
     receive_ = pair_.take_receive();
@@ -410,7 +410,7 @@ bool Responder::send_read_part(Answer& answer) {
     // Revoked since it was asked for.
     const std::uint32_t psn = headers.bth.psn;
     if (answer.repeated) {
-      // Maybe it was answered before, and this is late: who waits no more does not care.
+      // It may have been answered before, and this is late: a peer that has the answer ignores it.
       answer = {};
       answer.psn = psn;
       answer.aeth = Aeth::nak(msn_, NakCode::remote_access);

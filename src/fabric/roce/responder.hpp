@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answering half of a reliable connection: executes requests in the order of their PSNs, each
-// once, and answers [IBTA chapter 9.7].
+// The responder of a reliable connection: executes requests in the order of their PSNs, each once,
+// and answers [IBTA chapter 9.7].
 //
 // Answers leave in the order of the requests. A READ is answered packet by packet as the port has
 // room, and looks its region up for each: a key that is revoked meanwhile ends it, and of one that
@@ -8,15 +8,15 @@
 //
 // Invariants
 // I1. Nothing takes effect but the request that carries the expected PSN. A duplicate of a WRITE or
-//     SEND is acknowledged again, one of a READ read again within what was asked then, and one of
-//     an atomic answered from memory; one that is not remembered is dropped. A duplicate ends
-//     nothing: it may have been late, and what it names is gone. A READ by a shared key is read
-//     again by whichever of the map's keys its duplicate carries, and wherever that says: a switch
-//     on the way has other tables by now.
-// I2. A gap is told once for each time that the peer sends what is behind it: when PSNs go back and
-//     what is missing is still missing, it got lost again.
-// I3. Nothing is said to what the peer cannot have outstanding (in_window()): else whoever guesses
-//     PSNs in its name would learn from our answers where they are.
+//     SEND is acknowledged again, one of a READ is read again within the original range, and one of
+//     an atomic is answered from memory; one that is not remembered is dropped. A duplicate ends
+//     nothing: it may be late, and the region that it names gone. A READ by a shared key is read
+//     again by whichever of the map's keys its duplicate carries, at the address that it carries:
+//     a switch on the path has other tables by now.
+// I2. A gap is reported (NAK) once for each time that the peer sends what is behind it: when PSNs
+//     go back and the missing packet is still missing, it got lost again.
+// I3. A packet outside the window (in_window()) is not answered: else an attacker that spoofs the
+//     peer's address and guesses PSNs would learn from the answers where the window is.
 // I4. What a peer can make this remember is bounded: kRemembered READs and atomics, and
 //     kAnswersMax answers that wait to leave.
 //
@@ -39,7 +39,7 @@ class Pair;
 
 class Responder {
  public:
-  /// READs and atomics of the peer that are remembered, to be repeated.
+  /// READs and atomics of the peer that are remembered, to answer duplicates.
   static constexpr std::uint32_t kRemembered = 128;
   /// Answers that wait: to as many, and an acknowledgement between each two.
   static constexpr std::size_t kAnswersMax = 2 * kRemembered + 1;
@@ -51,7 +51,7 @@ class Responder {
   /// its requester's window.
   static constexpr std::uint32_t kCardWindow = 1u << 16;
 
-  /// The first PSN that the peer will use, once it has said so.
+  /// Sets the peer's first PSN, which it sent when connecting.
   void expect(std::uint32_t psn, bool peer_is_card) {
     expected_ = psn;
     if (peer_is_card) {
@@ -71,11 +71,11 @@ class Responder {
   void request(const Packet& packet);
   /// Sends answers, at most so many packets. Returns whether there are more.
   bool transmit(std::uint32_t packets);
-  /// Tells the receive that a message has begun to fill as flushed.
+  /// Completes the receive of a partial message as flushed.
   void flush();
   /// Acknowledges what has come so far.
   void acknowledge();
-  /// Whether it has refused a request, and goes on to say so.
+  /// Whether it has refused a request, and is sending the NAK.
   [[nodiscard]] bool refusing() const { return refusing_; }
   /// Answers that wait to leave; for tests.
   [[nodiscard]] std::size_t answers_waiting() const { return answers_.size(); }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Keys that the sessions of a map share: who may read by them, and what comes.
+// Keys that the sessions of a map share: which sessions may read by them, and what they get.
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
@@ -78,7 +78,7 @@ TEST(SharedKeys, AreNoKeysOfRegions) {
   EXPECT_FALSE(s.regions().offer_shared(s.map, SharedKind::redirect, 0));
 }
 
-// As many as have places of their own are told from all others by their number, and more are not.
+// Keys in the reserved places are recognised by their number; there are no more than those.
 TEST(SharedKeys, KeyedOnesHavePlacesOfTheirOwn) {
   SharedKeyScene s(shared_seed());
   std::vector<Registration> keyed;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The checks of sessions that somebody else wants (takeover_test.cpp) see the rules broken that
-// keep others out.
+// The checks of session takeover (takeover_test.cpp) notice each broken rule that keeps attackers
+// out.
 #include <gtest/gtest.h>
 
 #include "fabric/planted_fabric_bugs.hpp"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session that somebody else wants: other processes of its machines, and whoever can send packets
-// in its peer's name and not hear what is answered. They get nothing done, and nothing is said to
-// them from which they could learn.
+// Session takeover: attackers are other processes of a session's machines, and machines that can
+// spoof its peer's address without receiving the answers. They achieve nothing, and no answer
+// reveals anything to them.
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 

@@ -29,7 +29,7 @@ constexpr std::uint32_t kPartsMax = 64;
 constexpr std::size_t kDatagramsMax = 16;
 constexpr std::size_t kSendBytes = 4 * 65536;
 constexpr std::size_t kReceives = 4;
-// Of the largest MTU. What is longer is nobody's, and not worth a checksum.
+// Of the largest MTU. Anything longer is dropped, without a checksum.
 constexpr std::size_t kPacketBytesMax =
     wire::roce::kHeadersBytesMax + 4096 + wire::roce::kIcrcBytes;
 
@@ -329,7 +329,7 @@ Result<std::unique_ptr<UdpPort>> UdpPort::open(const UdpPortOptions& options) {
   if (!made) return base::refused_by_system();
   made.close_in_children();
   const int number = made.number();
-  // The first form goes beyond the system's limit, for those who may.
+  // The first form exceeds the system's limit, for privileged processes.
   if (!set(number, SOL_SOCKET, SO_RCVBUFFORCE, kBufferBytes)) {
     set(number, SOL_SOCKET, SO_RCVBUF, kBufferBytes);
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets through a UDP socket, without privileges.
 //
-// Small datagrams one by one are slow, however they are batched (measured: 0.3 million a second).
-// So packets of one length to one peer leave as one long datagram that the kernel cuts (GSO), and
-// arrive as one that it has put together (GRO).
+// Sending small datagrams singly is slow, even in batches (measured: 0.3 million a second). So
+// packets of one length to one peer leave as one long datagram that the kernel segments (GSO), and
+// arrive as one that it has coalesced (GRO).
 //
 // The ICRC covers the IP header, which a socket does not show. All of it follows from the socket,
 // since it is not connected and asks not to be fragmented; but for the id of IPv4, which is 0 in a
@@ -27,7 +27,7 @@ struct UdpPortOptions {
   bool offload = true;  // GSO and GRO
 };
 
-/// What a port has seen; for monitoring and tests.
+/// Counters of a port; for monitoring and tests.
 struct UdpCounters {
   std::uint64_t sent = 0;
   std::uint64_t sends = 0;  // datagrams, each of many packets
@@ -43,7 +43,7 @@ class UdpPort : public PacketPort {
   static constexpr std::uint32_t kIdsMax = 128;
 
   /// Errors: invalid_argument (the address of no interface, 0.0.0.0 or ::), system (detail: errno;
-  /// EADDRINUSE: somebody else listens there).
+  /// EADDRINUSE: another process listens there).
   static Result<std::unique_ptr<UdpPort>> open(const UdpPortOptions& options);
   [[nodiscard]] virtual const UdpCounters& counters() const = 0;
 };

@@ -63,7 +63,7 @@ bool bind_beside(int socket, PortAddress& at) {
   return false;
 }
 
-/// One of ours that listens, and who speak to it: plain sockets, and another of ours.
+/// One of our ports that listens, and its senders: plain sockets, and another of our ports.
 class Scene {
  public:
   Scene(bool six, bool offload)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packets between sockets of this machine: all that is sent arrives, whole and in order, however
-// the kernel packs it; and what somebody else sends, or the way has changed, is dropped.
+// the kernel packs it; packets of other senders, or changed on the way, are dropped.
 //
 // Loopback loses nothing while the receive buffer has room, so each test reads often.
 #include <gtest/gtest.h>

@@ -95,7 +95,7 @@ TEST(ShmConnectConcurrency, WhoGivesUpCannotBeAccepted) {
   until(client, target, [&] { return (request = target.endpoint->next_request()).has_value(); });
   client.pair->close();
   EXPECT_EQ(client.pair->ended_by(), Status::success);
-  // Either it is not there any more, or the pair ends at once.
+  // Either it is gone, or the pair ends immediately.
   auto accepted = target.endpoint->accept(*request, target.options(), {});
   if (accepted) {
     until(client, target, [&] { return (*accepted)->state() == QueuePair::State::error; });
@@ -214,7 +214,7 @@ TEST(ShmConnectConcurrency, SeveralPairsTakeReceivesFromOneQueue) {
   target.pair.reset();
 }
 
-// The socket's end is seen by another thread, perhaps before anybody looks into the ring.
+// Another thread sees that the socket was closed, perhaps before the ring is read.
 TEST(ShmConnectConcurrency, WhatWasSentLastIsReceivedThoughTheSocketHasEnded) {
   Connected two;
   constexpr std::uint64_t kMessages = 200;  // more than are taken in one go
@@ -234,7 +234,7 @@ TEST(ShmConnectConcurrency, WhatWasSentLastIsReceivedThoughTheSocketHasEnded) {
     ASSERT_EQ(client.pair->post(request.as_inline().unsignalled()).taken, 1u) << i;
   }
   client.pair->close();
-  // Who comes now is told of after the end.
+  // A later request is reported after the close.
   Side late;
   late.pair = *late.endpoint->connect(two.path(), late.options(), {});
   while (!two.target.endpoint->next_request()) std::this_thread::yield();

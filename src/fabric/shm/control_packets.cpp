@@ -114,7 +114,7 @@ Result<void> send_welcome(int socket, std::span<const std::byte> data, const Pie
   return send(socket, welcome, descriptors);
 }
 
-// Who cannot be told will see the socket's end.
+// A peer that the refusal does not reach sees the socket close.
 void send_refusal(int socket) {
   auto welcome = make<wire::FabricWelcome>(FabricPacket::welcome);
   welcome.format = wire::kFabricFormat;

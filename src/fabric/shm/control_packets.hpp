@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packets of a connection's socket (wire/fabric_shm.hpp): sending them, and making something of
-// those that come. What comes is believed only after it was checked.
+// The packets of a connection's socket (wire/fabric_shm.hpp): sends them, and parses received ones,
+// which are untrusted.
 //
-// Sending does not wait. Where the socket has no room the error is `system` with EAGAIN.
+// Sending does not block. If the socket is full the error is `system` with EAGAIN.
 //
 // Thread: any; no state.
 #pragma once
@@ -21,7 +21,7 @@
 
 namespace espalier::fabric::shm {
 
-/// Longer than any packet, so that one which is too long is seen to be.
+/// Longer than any packet, so that oversized ones are detected.
 inline constexpr std::size_t kPacketBytesMax = 256;
 inline constexpr std::size_t kPacketDescriptorsMax = 2;
 
@@ -38,7 +38,7 @@ Result<void> send_answer(int socket, RegionKey key, Domain domain, RegionTable& 
 /// Errors: system.
 Result<void> send_wake(int socket);
 
-/// Somebody's hello: what it says, and its good keys. Errors: corrupt, system.
+/// A peer's hello: its data, and its good keys. Errors: corrupt, system.
 struct Hello {
   std::vector<std::byte> data;
   memory::SharedMemory words;

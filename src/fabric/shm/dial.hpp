@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connecting to who listens, without waiting.
+// Connects to a listener, without blocking.
 //
 // Thread: any; no state.
 #pragma once
@@ -17,9 +17,9 @@
 
 namespace espalier::fabric::shm {
 
-/// Connects to the socket at this path and says hello. Errors: invalid_argument (no path of a
-/// socket), connection_lost (nobody listens there), not_permitted (base::check_server), system
-/// (EAGAIN: so many wait to be accepted that one must try again).
+/// Connects to the socket at this path and sends a hello. Errors: invalid_argument (no path of a
+/// socket), connection_lost (no process listens there), not_permitted (base::check_server), system
+/// (EAGAIN: the listener's backlog is full, try again).
 Result<std::shared_ptr<PairSocket>> dial(const std::string& path, std::span<const std::byte> data,
                                          Domain domain, const RegionTable& regions,
                                          std::optional<std::uint32_t> server_user);

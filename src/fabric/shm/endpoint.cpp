@@ -19,7 +19,7 @@ constexpr Properties kProperties{
     .reads_in_order = true,
     .reads_end_in_post = true,
     .write_is_placed = true,
-    .write_is_durable = true,  // who acknowledges it has stored and fenced it itself
+    .write_is_durable = true,  // the side that completes it has stored and fenced it itself
     .atomic_with_processor = true,
     .peer_makes_progress = false,
     .peer_maps_memory = true,

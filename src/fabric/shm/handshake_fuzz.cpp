@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The packets of a connection's socket, in both directions: to an endpoint that listens, and to one
 // that connects, come hellos, welcomes, questions, answers and noise, with descriptors of all
-// kinds, in any order. Who says what he should is heard and nobody else; nobody gets memory that is
-// not his to have, or not for writing what he may only read; pairs end once, requests are told in
-// order; no descriptor is left. And after each packet somebody else is answered.
+// kinds, in any order. Only valid packets are accepted. No peer gets memory of another domain, or
+// writable memory that was granted read-only; pairs end once, requests complete in order; no
+// descriptor leaks. And after each packet another peer is still answered.
 //
 // Input: one byte of choices, then acts: a byte that says which, and what that needs. The endpoint
 // has a thread that reads sockets; to wait for it, the one beside asks it something.
@@ -52,7 +52,7 @@ std::span<std::byte> bytes_of(T& packet) {
   return std::as_writable_bytes(std::span(&packet, 1));
 }
 
-/// What all inputs have in common: an endpoint, somebody who does as he should, and what may come
+/// What all inputs have in common: an endpoint, a well-behaved peer, and what may come
 /// instead of memory.
 struct World {
   World() {
@@ -302,7 +302,7 @@ class Hostile {
       }
     }
   }
-  /// Nobody gets other memory than that of his domain, or more rights than were granted.
+  /// No peer gets memory of another domain than its own, or more rights than were granted.
   void check_answer(const wire::FabricAnswer& said, Descriptor descriptor) const {
     want(pair != nullptr, "an unknown peer is answered");
     const RemoteRegion& gone = world().gone.remote();
@@ -389,7 +389,7 @@ class Connecting final : public Hostile {
     if (speaks_first() && good && socket) expected_ = hello.data_bytes;
     send(bytes_of(hello), {&descriptor, 1});
   }
-  /// Whoever has said hello knocks once.
+  /// Each peer that has sent a hello is a pending connection once.
   void look() override {
     while (auto request = world().endpoint->next_request()) {
       want(!request_, "somebody knocks twice");
@@ -473,7 +473,7 @@ class Listening final : public Hostile {
     send(bytes_of(welcome), std::span(descriptors).first(count));
     world().let_the_service_read();
     if (!first) return;
-    // What was posted before may have ended it at once.
+    // An earlier post may have ended it immediately.
     const bool heard = pair->state() == QueuePair::State::connected || has_posted();
     want(!good || heard, "a welcome was not heard");
     want(!good || pair->peer_data().size() == welcome.data_bytes, "other data come than were said");

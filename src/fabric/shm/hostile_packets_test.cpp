@@ -188,7 +188,7 @@ struct WelcomedByHand {
   void post(RegionKey key, std::uint64_t remote) {
     raw.client.pair->post(WorkRequest::read(1, into, key, remote));
   }
-  /// Only when it has been asked is there somebody who waits for an answer.
+  /// Waits for the request first: only then is an answer expected.
   void answer(const wire::FabricAnswer& said, std::span<const int> descriptors) const {
     std::array<std::byte, 300> packet;
     Descriptor got_descriptors[2];

@@ -32,9 +32,9 @@ memory::Descriptor make_socket(ListeningSocket::Kind kind) {
   return memory::Descriptor(::socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
 }
 
-// Of those who start at one place at a time, one after the other finds out who is there: else each
-// could remove the socket that another has just made. The lock goes with the descriptor. Who may
-// read the folder can keep it locked, so nobody waits for it for long.
+// Serialises processes that start at one path: else each could remove the socket that another has
+// just made. The lock goes with the descriptor. Any user who may read the folder can keep it
+// locked, so the wait is bounded.
 memory::Descriptor lock_folder_of(const std::string& path) {
   constexpr int kAttempts = 1000;
   const std::filesystem::path folder = std::filesystem::path(path).parent_path();
@@ -61,7 +61,7 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode
         errno == EPROTOTYPE) {  // of the other kind, and alive
       return fail(Code::already_exists);
     }
-    // A file that is no socket refuses in the same way, and may be somebody's data.
+    // A file that is no socket refuses in the same way, and may be a user's data.
     if (errno == ECONNREFUSED && find_socket(name)) ::unlink(name.c_str());
   }
   ListeningSocket made;
@@ -72,7 +72,7 @@ Result<ListeningSocket> ListeningSocket::open(std::string_view path, mode_t mode
   }
   made.path_ = name;
   made.file_ = find_socket(name);
-  // Nobody can connect before listen(), so nobody comes in under the permissions that bind() gave.
+  // No client can connect before listen(), so none connects under the permissions that bind() gave.
   if (::chmod(name.c_str(), mode) != 0 || ::listen(made.number(), kBacklog) != 0) {
     const int why = errno;
     alone.close();  // what is made takes the lock itself when it goes
@@ -89,8 +89,8 @@ Result<void> ListeningSocket::set_mode(mode_t mode) {
 
 // The file goes before the socket closes: until then the system keeps the file's inode for the
 // socket, so no other file has its number, and no other process finds a file that does not answer.
-// The lock keeps others who make sockets as open() does from taking the place between the look and
-// the removal; a process that moves a socket there without the lock can still lose it.
+// The lock keeps other processes that use open() from taking the path between the check and the
+// removal; a process that moves a socket there without the lock can still lose it.
 void ListeningSocket::close() {
   if (!path_.empty()) {
     const memory::Descriptor alone = lock_folder_of(path_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A UNIX socket in a file that others connect to; the file goes with it, unless another socket lies
-// at its path by then: that one is not ours to remove.
+// A listening UNIX socket and its file. The destructor removes the file, unless another socket lies
+// at its path by then, which is not ours to remove.
 //
 // Thread: one at a time.
 #pragma once
@@ -23,10 +23,10 @@ class ListeningSocket {
   /// What goes over its connections.
   enum class Kind : std::uint8_t { messages, stream };
 
-  /// Makes the file and listens. A socket that nobody answers any more is removed first; what
-  /// lives, or is no socket, is not. `mode`: the permissions of the file, from the first connection
-  /// on; as it is, only this user may connect. Errors: invalid_argument (no path of a socket),
-  /// already_exists (another process listens there), system (detail: errno).
+  /// Makes the file and listens. A stale socket without a listener is removed first; a live one, or
+  /// a file that is no socket, is not. `mode`: the permissions of the file, from the first
+  /// connection on; as it is, only this user may connect. Errors: invalid_argument (no path of a
+  /// socket), already_exists (another process listens there), system (detail: errno).
   static Result<ListeningSocket> open(std::string_view path, mode_t mode = S_IRUSR | S_IWUSR,
                                       Kind kind = Kind::messages);
   ListeningSocket(ListeningSocket&& other) noexcept

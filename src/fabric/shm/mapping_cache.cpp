@@ -36,7 +36,7 @@ void MappingCache::make_room(std::uint64_t bytes) {
   }
 }
 
-// Requires: the front is emptied before anybody looks again.
+// Requires: the front is emptied before the next lookup.
 void MappingCache::forget(std::unordered_map<RegionKey, Mapped>::iterator entry) {
   bytes_ -= entry->second.memory->bytes();
   mapped_.erase(entry);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The regions of one peer that this process has mapped, by key.
 //
-// In front stands an array in which each key has one place, told by its low bits: these are the
-// number of its place at the peer, so a peer with few regions has them all there.
+// In front stands a direct-mapped array, indexed by the low bits of a key: these are the key's
+// place at the peer, so the regions of a peer with few of them are all there.
 //
 // Invariants
-// I1. What the front holds is mapped: it is emptied before its mapping goes.
-// I2. Never more than kMappingsMax mappings, nor than bytes_max of all of them: a peer says how
-//     long its memory is, and memory that has no pages yet costs it nothing, but us addresses.
+// I1. What the front holds is mapped: an entry is cleared before its mapping goes.
+// I2. Never more than kMappingsMax mappings, nor than bytes_max of all of them: the peer decides
+//     how long its memory is; memory without pages costs the peer nothing, but this side addresses.
 //
 // Thread: that of the queue pair's endpoint.
 #pragma once

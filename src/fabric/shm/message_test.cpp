@@ -117,7 +117,8 @@ TEST(ShmMessageConcurrency, ManyMessagesBothWaysKeepTheirOrder) {
       ++way.offered;
     }
     while (way.posted < kMessages && random.chance(0.7)) {
-      // What is long stays in use until it is told, so only what is inlined can follow at once.
+      // A long message stays in use until it completes, so only an inlined one can follow
+      // immediately.
       const bool small = random.chance(0.5);
       if (!small && way.sent != way.posted) break;
       std::vector<std::byte>& data = small ? way.few : way.data;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an endpoint's own thread learns that there is something to do, and how it sleeps until then.
+// Wakes an endpoint's own thread, which sleeps until there is something to do.
 //
 // Invariants
-// I1. No wake-up is lost: who has something to tell writes it, passes a full barrier, and then
-//     looks whether the thread sleeps; the thread says that it sleeps, passes one, and then looks
-//     whether there is something. One of the two sees the other.
+// I1. No wake-up is lost: a thread that posts something writes it, passes a full barrier, and then
+//     checks whether the endpoint's thread sleeps; that thread announces that it sleeps, passes a
+//     full barrier, and then checks whether there is something. One of the two sees the other.
 //
 // Thread: as each function says.
 #pragma once
@@ -30,7 +30,7 @@ class Notice {
     return static_cast<bool>(wake_event_);
   }
 
-  /// Says that there is something in an inbox. Thread: any.
+  /// Announces something in an inbox. Thread: any.
   void raise() {
     raised_.store(true, std::memory_order_release);
     nudge();
@@ -45,7 +45,7 @@ class Notice {
     base::full_fence();
     if (!asleep_.load(std::memory_order_relaxed)) return;
     const std::uint64_t one = 1;
-    // It is refused only where it has rung as often as can be counted.
+    // The write fails only when the event's counter is at its maximum.
     [[maybe_unused]] const auto written = ::write(wake_event_.number(), &one, sizeof one);
   }
 
@@ -63,8 +63,8 @@ class Notice {
     woken_.store(false, std::memory_order_relaxed);
   }
 
-  /// The same for who sleeps by himself, on a descriptor that can be read from when there is
-  /// something. Followed by end_sleep().
+  /// The same for a caller that sleeps by itself, on a descriptor that becomes readable when there
+  /// is something. Followed by end_sleep().
   template <class Look>
   int begin_sleep(const Look& look) {
     if (begin(look)) nudge();

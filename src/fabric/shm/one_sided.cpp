@@ -69,7 +69,7 @@ OneSided::Outcome OneSided::run(const WorkRequest& request, std::uint64_t& old_v
     store_placed(at, request.local, request.bytes, window->placement);
     finish_write({at, window->placement}, request.bytes, *placed_);
   } else {
-    // Its owner may not have told the truth about where it begins.
+    // The peer may have lied about where it begins.
     if (reinterpret_cast<std::uintptr_t>(at) % kAtomicBytes != 0) return Outcome::invalid;
     old_value = change(request, at);
     if (request.local != nullptr) base::store_plain(request.local, old_value);

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // READ, WRITE and atomics on the memory of the peer, as loads and stores of this thread.
 //
-// The kernel lets nobody store through a mapping of what was granted to be read only. All else is
-// checked here, by the requester itself: the key before and after, the range, the rights. A peer
-// that leaves these checks out reaches what the mapping covers, and no more.
+// The kernel prevents stores through a mapping that was granted read-only. This side, the
+// requester, checks all else itself: the key before and after, the range, the rights. A malicious
+// peer that skips these checks reaches what the mapping covers, and no more.
 //
 // Invariants
-// I1. A READ that is told as a success has read while its key was good, or brings zeros throughout:
-//     its key is void. Until it is told, the memory that it fills may hold anything. A WRITE may be
-//     one whose key was revoked or made void in the middle of it: nobody can take a store back.
+// I1. A READ that completes as a success has read while its key was good, or brings zeros
+//     throughout: its key is void. Until it completes, the memory that it fills may hold anything.
+//     A WRITE may be one whose key was revoked or made void in the middle of it: a store cannot be
+//     undone.
 //
 // Thread: that of the queue pair's endpoint.
 #pragma once
@@ -36,10 +37,10 @@ class OneSided {
  public:
   enum class Outcome : std::uint8_t {
     done,
-    unmapped,  // nothing was done: the region's memory is to be asked for first
+    unmapped,  // nothing was done: the region's memory must be requested first
     access,    // Status::remote_access; of an atomic: it had no effect
     invalid,   // Status::remote_invalid
-    too_late,  // an atomic was made, as its key was revoked: Status::remote_operation
+    too_late,  // the key was revoked during an atomic: Status::remote_operation
   };
 
   /// `words`: the peer's good keys. `placed` counts WRITEs, and outlives this.
@@ -54,12 +55,12 @@ class OneSided {
 
   /// Does what the request asks for. Requires: open(); a READ, WRITE or atomic, well-formed.
   [[nodiscard]] Outcome run(const WorkRequest& request, std::uint64_t& old_value);
-  /// The same for a READ of what is mapped, in few instructions: so many READs wait for memory at a
-  /// time as the processor can keep in flight. Returns false for all that is not as it should be:
-  /// then run() tells.
+  /// The fast path of a READ of mapped memory, in few instructions, so that the processor overlaps
+  /// the cache misses of as many READs as it can. Returns false for everything unusual: then run()
+  /// decides.
   [[nodiscard]] bool read_inline(const WorkRequest& request);
-  /// Asks for the memory that a request will need, up to kPrefetchBytes of it: more of one stretch
-  /// the processor fetches by itself. For any memory, if its region is not mapped.
+  /// Prefetches the memory that a request will need, up to kPrefetchBytes of it: the processor
+  /// fetches more of one stretch by itself. For any memory, if its region is not mapped.
   void prefetch(const WorkRequest& request) const {
     const Window& window = cache_.front(request.key);
     const std::uintptr_t at =
@@ -80,7 +81,7 @@ class OneSided {
   /// The same for a void key, which has no memory any more: only its bounds and rights count.
   void insert_void(const Window& window);
   [[nodiscard]] std::size_t mappings() const { return cache_.size(); }
-  /// Memory of the peer that may be written, for as long as somebody has it; null: it is not mapped
+  /// Memory of the peer that may be written, mapped while the result lives; null: it is not mapped
   /// (`asks` is then whether it may be asked for), not granted, or not for ordinary stores alone.
   [[nodiscard]] std::shared_ptr<PeerMemory> writable(RegionKey key, std::uint64_t remote,
                                                      std::uint64_t bytes, bool& asks);

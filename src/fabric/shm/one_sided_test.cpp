@@ -121,7 +121,7 @@ TEST(ShmOneSidedConcurrency, MemoryIsNotStoredToThatIsToBeReadOnly) {
   EXPECT_EQ(two.client.pair->writable_memory(remote.key, remote.base, 8), nullptr);
 }
 
-// Whoever stores need not know when the pair ends.
+// A thread that stores need not know when the pair ends.
 TEST(ShmOneSidedConcurrency, MemoryStaysMappedWhileSomebodyHasIt) {
   Connected two;
   const auto memory = mapped(two, two.remote().base, 64);
@@ -133,7 +133,8 @@ TEST(ShmOneSidedConcurrency, MemoryStaysMappedWhileSomebodyHasIt) {
   EXPECT_TRUE(memory->good());
 }
 
-// A question for memory that is refused is nobody's request, and one in turn is told for itself.
+// A refused request for memory fails no work request; a WRITE by that key completes with its own
+// status.
 TEST(ShmOneSidedConcurrency, AQuestionForMemoryDoesNotEndRequestsOfOthers) {
   Connected two;
   const auto other = *two.target.table->offer(
@@ -163,7 +164,7 @@ TEST(ShmOneSidedConcurrency, AtomicsTellTheOldValue) {
   EXPECT_EQ(base::load_shared<std::uint64_t>(two.memory.at(64)), 10u);
 }
 
-// Whoever is told so may make it again.
+// A requester that receives this status may retry.
 TEST(ShmOneSidedConcurrency, AnAtomicThatIsRefusedHadNoEffect) {
   constexpr RegionKey kKey = 7;
   constexpr std::uint64_t kBytes = 4096;
@@ -337,7 +338,7 @@ TEST(ShmOneSidedConcurrency, ReachesARegionInsideOfItsMemory) {
   EXPECT_EQ(two.run(WorkRequest::read(1, local, part->remote().key, part->remote().at(90))).status,
             Status::success);
   EXPECT_EQ(text_of(local), "here");
-  // The mapping holds more than the region, which nobody who keeps to the protocol reaches.
+  // The mapping holds more than the region, which no peer that keeps to the protocol reaches.
   expect_end(two, WorkRequest::read(2, local, part->remote().key, part->remote().at(97)),
              Status::remote_access);
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // A queue pair between two processes of one machine.
 //
-// What works on the peer's memory ends inside post(), unless something before it has not ended:
-// then it waits its turn, so that effects and completions keep their order. SENDs and WRITEs with
-// immediate go through the ring, and end when the peer has taken them; a WRITE behind such a one
-// goes the same way, and the peer puts it in its place, so that it neither overtakes nor waits.
+// One-sided requests execute inside post(), unless an earlier request has not completed: then they
+// wait their turn, so that effects and completions keep their order. SENDs and WRITEs with
+// immediate go through the ring, and complete when the peer has taken them; a WRITE behind such a
+// one goes the same way, and the peer executes it, so that it neither overtakes nor waits.
 //
 // Invariants
-// I1. While requests have begun and are not ended, all of them went through the ring.
+// I1. While requests have begun and not completed, all of them went through the ring.
 // I2. completed_ <= sent_: messages that the peer has taken were written wholly.
-// I3. A pair whose socket has ended takes what its ring still holds, as far as there are receives,
-//     before it ends: what was said last, a close note mostly, counts as much as all before.
+// I3. A pair whose socket was closed still receives what its ring holds, as far as there are
+//     receives, before it enters the error state: the last message, mostly a close note, counts as
+//     much as all before.
 //
 // Thread: that of its endpoint.
 #pragma once
@@ -42,7 +43,7 @@ struct Host {
   RegionTable::Reader& reader;
   Service& service;
   std::vector<Pair*>& pairs;
-  std::optional<std::uint32_t> server_user;  // as dial() has it
+  std::optional<std::uint32_t> server_user;  // as of dial()
 };
 
 class Pair final : public QueuePair {
@@ -60,18 +61,18 @@ class Pair final : public QueuePair {
 
   /// Begins to connect. Errors: invalid_argument, system.
   Result<void> dial(std::string_view path, std::span<const std::byte> data);
-  /// Is connected to one who was let in. Errors: system.
+  /// Becomes connected to a peer that was accepted. Errors: system.
   Result<void> accept(std::uint64_t number, std::shared_ptr<PairSocket> link,
                       std::span<const std::byte> data);
-  /// Does what there is to do, but for what attend() sees. Cost: a load while there is nothing.
+  /// Makes progress, but for what attend() handles. Cost: a load while there is nothing.
   void progress() {
     if (state() != State::connected) return redial();
     if (reader_.ready()) static_cast<void>(receive());
     if (!queue_.empty()) send_on();
   }
-  /// Takes what the service has put down.
+  /// Takes what the service thread has queued.
   void attend();
-  /// Says that this side sleeps, or does no more.
+  /// Announces that this side sleeps, or no longer does.
   void set_asleep(bool asleep);
   /// Whether progress() would do something. After a full barrier that follows set_asleep(true).
   [[nodiscard]] bool has_work();
@@ -80,7 +81,7 @@ class Pair final : public QueuePair {
   [[nodiscard]] std::uint64_t due_ns() const;
 
  private:
-  // The message of the peer that has begun to come.
+  // The peer's message whose first piece has arrived.
   struct Incoming {
     bool open = false;
     wire::FabricPieceHead first{};

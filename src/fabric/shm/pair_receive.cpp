@@ -64,7 +64,7 @@ bool Pair::receive() {
   return moved;
 }
 
-// Ends the pair; the peer tells its request with this.
+// Ends the pair; the peer completes its request with this.
 Pair::Taken Pair::refuse(Status why) {
   base::store_shared(channel_.mine(offsetof(wire::FabricSide, done)), done_,
                      std::memory_order_release);
@@ -120,8 +120,8 @@ bool Pair::place(const wire::FabricPieceHead& head) {
     reader_.copy(incoming_.receive->into.data() + incoming_.got, 0, head.bytes);
     return true;
   }
-  // Others look at where it goes, and the peer still writes where it comes from: so by way of
-  // memory that is nobody's.
+  // Other threads read the destination, and the peer may still write the source: so the bytes pass
+  // through private memory.
   constexpr std::uint32_t kAtATime = 2048;
   std::byte between[kAtATime];
   host_.reader.enter();

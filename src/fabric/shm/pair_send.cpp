@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pair sends: work requests at once or in their turn, and what the peer tells of them.
+// The send side of a pair: starts work requests inline or in turn, and completes them.
 #include <algorithm>
 #include <cerrno>
 
@@ -108,7 +108,7 @@ void Pair::take_done() {
   const auto done = base::load_shared<std::uint64_t>(
       channel_.theirs(offsetof(wire::FabricSide, done)), std::memory_order_acquire);
   if (done == completed_) return;
-  // More than was sent, or less than before: no peer that keeps to the protocol tells that.
+  // More than was sent, or less than before: a protocol violation.
   if (done < completed_ || done > sent_) return end(Status::remote_invalid);
   for (; completed_ != done; ++completed_, queue_.pop()) complete(queue_.front(), Status::success);
   starving_since_ns_ = 0;

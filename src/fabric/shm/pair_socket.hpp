@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The socket of one connection, and what the endpoint's two threads hand each other over it: the
-// service reads packets, the endpoint's own thread takes what came of them.
+// The socket of one connection, and the state that the endpoint's two threads share about it: the
+// service thread reads packets, the endpoint's own thread takes the results.
 //
 // Thread: as each member says.
 #pragma once
@@ -39,24 +39,24 @@ struct Mapped {
 
 struct PairSocket {
   enum class Phase : std::uint8_t {
-    greeting,   // somebody has come, and has said nothing yet
-    knocking,   // has said hello, and waits to be accepted
-    expecting,  // this side has said hello
+    greeting,   // the peer has connected, and has not sent its hello
+    knocking,   // the hello has come; the request waits to be accepted
+    expecting,  // this side has sent its hello
     open,
   };
   PairSocket(memory::Descriptor at, Phase begins) : socket(std::move(at)), phase(begins) {}
 
   const memory::Descriptor socket;
   std::atomic<Phase> phase;
-  /// The socket's end was seen, or the peer does not keep to the protocol.
+  /// The socket was closed, or the peer violates the protocol.
   std::atomic<bool> lost{false};
-  /// The key that was asked for; 0: none. An answer to anything else is a mistake of the peer.
+  /// The key that was asked for; 0: none. Any other answer violates the protocol.
   std::atomic<RegionKey> asked{0};
-  /// Whose regions the peer may reach. Set before the phase becomes `open`, or `expecting`.
+  /// The domain of the peer's pair. Set before the phase becomes `open`, or `expecting`.
   Domain domain = 0;
 
-  // Of one who comes; the service's until `knocking`, then of whoever accepts.
-  std::uint64_t until_ns = 0;  // to say hello
+  // Of an accepted socket; the service's until `knocking`, then the accepting thread's.
+  std::uint64_t until_ns = 0;  // deadline of the hello
   std::string peer;
   std::vector<std::byte> data;
   memory::SharedMemory words;

@@ -70,7 +70,7 @@ void PieceReader::copy(std::byte* to, std::uint32_t offset, std::uint32_t bytes)
   }
 }
 
-// The writer hears of it once for a quarter of the ring, or when tell() is called.
+// The credit is published once for each quarter of the ring, or by publish_head().
 void PieceReader::next(const wire::FabricPieceHead& head) {
   head_ += wire::fabric_slots(head.bytes);
   if (head_ - published_head_ >= count_ / 4) publish_head();

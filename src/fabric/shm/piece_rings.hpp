@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of one connection, through which its messages go: a ring each way, and what each end
-// tells of its reading. What lies where, wire/fabric_shm.hpp says.
+// The shared memory of one connection, through which its messages go: a ring each way, and the
+// flow-control state of each end. wire/fabric_shm.hpp draws the layout.
 //
-// Neither end waits, and neither believes the other: a head is copied once and checked in the copy,
-// and numbers of the other end count only where they can be true.
+// Neither end blocks, and neither trusts the other: a head is copied once and checked in the copy,
+// and numbers of the other end count only if they can be true.
 //
 // Invariants
-// I1. No slot is written before the reader has told that it copied out what it held one lap ago;
-//     one slot more than a piece needs is free then, for the mark that nothing is behind it.
+// I1. No slot is written before the reader's credit shows that it copied out what it held one lap
+//     ago; one slot more than a piece needs is free then, for the mark that nothing is behind it.
 //
 // Thread: each end one at a time; the two ends any two threads or processes.
 #pragma once
@@ -25,7 +25,7 @@ namespace espalier::fabric::shm {
 class PieceWriter {
  public:
   PieceWriter() = default;
-  /// `credit`: where the reader tells how many slots it has copied out.
+  /// `credit`: where the reader publishes how many slots it has copied out.
   PieceWriter(std::byte* slots, std::uint32_t count, const std::byte* credit)
       : slots_(slots), count_(count), credit_(credit) {}
 
@@ -56,7 +56,7 @@ class PieceWriter {
 class PieceReader {
  public:
   PieceReader() = default;
-  /// `credit`: where this end tells how many slots it has copied out.
+  /// `credit`: where this end publishes how many slots it has copied out.
   PieceReader(const std::byte* slots, std::uint32_t count, std::byte* credit)
       : slots_(slots), count_(count), credit_(credit) {}
 
@@ -71,7 +71,7 @@ class PieceReader {
   void copy(std::byte* to, std::uint32_t offset, std::uint32_t bytes) const;
   /// Goes on to the piece behind it. Requires: look() gave this head.
   void next(const wire::FabricPieceHead& head);
-  /// Tells the writer what has been copied out.
+  /// Publishes the credit: what has been copied out.
   void publish_head();
 
  private:

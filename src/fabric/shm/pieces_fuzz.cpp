@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The memory of a connection, which the peer writes as it likes between any two calls: pieces in
-// the ring towards us, what it tells of its reading, the words of its good keys, and its answers
+// the ring towards us, its credits, the words of its good keys, and its answers
 // for memory. Either the two ends of a ring alone, of a length that the input decides, in memory
 // whose borders the sanitizer knows; or a pair with requests and receives posted, whose
 // completions come once and in order, that writes nowhere but where the peer may, and that ends
@@ -60,7 +60,7 @@ void put(std::byte* at, const wire::FabricPieceHead& head) {
   }
 }
 
-/// A ring both of whose ends are ours, and that somebody else writes.
+/// A ring both of whose ends are ours, with a third writer.
 class Alone {
  public:
   explicit Alone(std::uint8_t choices)
@@ -247,7 +247,7 @@ class Hostile {
   [[nodiscard]] std::byte* slot(std::uint64_t number) const {
     return memory_.at(wire::fabric_ring(0, slots_) + number % slots_ * wire::kFabricSlotBytes);
   }
-  /// A field of what this peer tells.
+  /// A field of this peer's FabricSide.
   [[nodiscard]] std::byte* side(std::size_t field) const {
     return memory_.at(offsetof(wire::FabricPage, sides) + field);
   }
@@ -273,7 +273,7 @@ class Hostile {
     const std::uint64_t at = input.below(64);
     store_shared(slot(slot_ + at / 8) + 8 * (at % 8), input.odd_number<std::uint64_t>());
   }
-  /// All that both sides tell each other lies in a row; ours is last, and is not spared.
+  /// The state of both sides lies in a row; ours is last, and is not spared.
   void publish_reading(FuzzInput& input) {
     const auto value = input.odd_number<std::uint64_t>();
     switch (input.below(8)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whoever guesses finds nothing in mapped memory either: ten million READs, WRITEs and atomics with
+// Guessing finds nothing in mapped memory either: ten million READs, WRITEs and atomics with
 // random keys and addresses by the code that checks them over `shm`, among several mapped regions.
 // region_probes_test.cpp does the same to the table that all other transports ask.
 #include <gtest/gtest.h>

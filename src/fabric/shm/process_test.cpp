@@ -53,7 +53,7 @@ class Child {
 
 constexpr std::uint64_t kRegionBytes = 1 << 20;
 
-// Offers a region, lets one in whom it tells of it, and does as it is told then.
+// Offers a region, accepts one client, sends it the region, and then calls `then`.
 void serve(const std::string& path, int ready, const std::function<void(Side&)>& then) {
   Side side;
   auto memory = *memory::SharedMemory::create("served", kRegionBytes);
@@ -123,7 +123,7 @@ TEST(ShmProcess, WorksOnTheMemoryOfAProcessThatSleepsUntilItIsKilled) {
   EXPECT_EQ(
       client.run(WorkRequest::write(1, {&byte, 1}, client.remote.key, client.remote.at(9))).status,
       Status::success);
-  // Nobody takes this one.
+  // No receive takes this one.
   client.side.pair->post(WorkRequest::send(5, {&byte, 1}));
   client.side.pair->post(WorkRequest::send(6, {&byte, 1}));
   child.kill();

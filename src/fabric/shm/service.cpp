@@ -178,15 +178,15 @@ void Service::handle(std::uint64_t number) {
   if (socket >= 0) accept_all(socket);
 }
 
-// Not without end: those who have come want to be read, too. Who finds no place is not answered.
+// Bounded, so that connected peers are served, too. A client without a free place is not answered.
 void Service::accept_all(int socket) {
   constexpr int kAtATime = 64;
   for (int i = 0; i < kAtATime; ++i) {
     memory::Descriptor from(::accept4(socket, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
     if (!from) {
       if (errno == EAGAIN || errno == EINTR || errno == ECONNABORTED) return;
-      // Whoever waits at the door keeps the socket readable: without a pause, for want of
-      // descriptors, nothing else would be done.
+      // Pending connections keep the socket readable: without a pause, for want of descriptors,
+      // nothing else would be done.
       const std::scoped_lock lock(mutex_);
       for (const auto& [number, listening] : listening_) unwatch(listening.number());
       resting_ = true;
@@ -257,7 +257,7 @@ bool Service::take_hello(std::uint64_t number, PairSocket& link, std::span<const
   link.data = std::move(hello->data);
   link.words = std::move(hello->words);
   link.phase.store(Phase::knocking, std::memory_order_release);
-  // Nobody may be asking who knocks, while others knock and go.
+  // The application may not be polling for requests, while clients connect and disconnect.
   if (knocked_.size() >= kKnockingMax) {
     std::erase_if(knocked_, [this](std::uint64_t old) { return !links_.contains(old); });
   }
@@ -269,7 +269,7 @@ bool Service::take_hello(std::uint64_t number, PairSocket& link, std::span<const
 void Service::lose(std::uint64_t number, PairSocket& link) {
   unwatch(link.socket.number());
   ::shutdown(link.socket.number(), SHUT_RDWR);
-  // First of all: an unknown peer may be let in at this moment.
+  // First of all: an unknown peer may be accepted at this moment.
   link.lost.store(true, std::memory_order_release);
   notice_.raise();
   bool unknown_peer = false;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The thread that reads the sockets of an endpoint: it lets others knock, hands out the memory of
-// regions, and notes what the endpoint's own thread must know. It sleeps otherwise, so that one may
-// sleep too while peers work on its regions.
+// The thread that reads the sockets of an endpoint: it accepts connections, hands out the memory of
+// regions, and queues events for the endpoint's own thread. It sleeps otherwise. So the
+// application's thread may sleep too while peers access its regions.
 //
-// Who connects and says nothing, or nonsense, holds one descriptor for a few seconds.
+// Denial of service: a client that connects and sends nothing, or an invalid packet, holds one
+// descriptor for a few seconds.
 //
 // Invariants
 // I1. Nothing here waits for a peer: sockets do not block, and an answer for which a peer's socket
 //     has no room ends that connection.
-// I2. What a peer can make this side keep is bounded: one who knocks has its place among
-//     kKnockingMax, and answers that nobody asked for are not kept.
+// I2. What a peer can make this side keep is bounded: a pending connection takes one of
+//     kKnockingMax places, and answers that were not asked for are dropped.
 //
 // Thread: its own, and that of the endpoint.
 #pragma once
@@ -39,7 +40,7 @@ namespace espalier::fabric::shm {
 class Service {
  public:
   static constexpr std::size_t kKnockingMax = 1024;
-  /// So long one who comes may be silent.
+  /// The hello timeout.
   static constexpr std::uint64_t kHelloNs = 5'000'000'000;
 
   Service(RegionTable& regions, Notice& notice) : regions_(regions), notice_(notice) {}
@@ -51,16 +52,16 @@ class Service {
   Result<void> start();
   /// Errors: as ListeningSocket::open().
   Result<void> listen(std::string_view path);
-  /// Reads the packets of this link from now on. Returns its number. Errors: system.
+  /// Reads the packets of this socket from now on. Returns its number. Errors: system.
   Result<std::uint64_t> add(std::shared_ptr<PairSocket> link);
-  /// Ends the connection, and reads it no more.
+  /// Stops reading a socket, and closes the connection.
   void forget(std::uint64_t number);
 
-  /// Who knocks, each once.
+  /// Pending connections, each once.
   [[nodiscard]] std::optional<ConnectRequest> next_request();
-  /// Lets somebody in whose request has this number; null: it is not there any more.
+  /// Accepts the pending connection of this number; null: it has gone.
   [[nodiscard]] std::shared_ptr<PairSocket> accept(std::uint64_t number, Domain domain);
-  /// Tells somebody that this will not be.
+  /// Rejects a pending connection.
   void reject(std::uint64_t number);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many who come and say nothing.
+// Many clients that connect and send nothing.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -18,7 +18,7 @@ namespace {
 
 using memory::Descriptor;
 
-/// Waits until the far side hangs up.
+/// Waits until the far side closes the connection.
 void expect_hang_up(const Descriptor& socket) {
   std::array<std::byte, 512> packet;
   Descriptor descriptors[2];
@@ -37,8 +37,8 @@ bool takes_messages(Connected& two) {
          text_of(into) == "hello";
 }
 
-// They take all places that there are for those who have not been let in yet. Who is in stays in,
-// who comes then is told, and after some seconds their places are free.
+// They take all places for pending connections. Established connections stay, later clients are
+// refused, and after some seconds the places are free.
 TEST(ShmUnknownPeersConcurrency, AFloodOfThemPassesByItself) {
   constexpr std::size_t kMany = Service::kKnockingMax;
   // Both ends of each are of this process.

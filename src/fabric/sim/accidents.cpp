@@ -87,7 +87,7 @@ void World::pause(std::string_view name) { node(name).paused = true; }
 void World::resume(std::string_view name) {
   Node& resumed = node(name);
   resumed.paused = false;
-  // One after the other, as a program that was stopped finds them.
+  // Sequentially, as a program that was stopped finds them.
   std::uint64_t time_ns = now_ns_;
   for (Event& event : std::exchange(resumed.held, {})) {
     event.time_ns = time_ns += faults_.start_ns.draw(random_);

@@ -55,7 +55,7 @@ TEST(SimConnect, RejectedAndUnansweredPairsEnd) {
   std::optional<ConnectRequest> request;
   ASSERT_TRUE(
       ends.b.wait_until(ends.world, [&] { return (request = ends.b_endpoint->next_request()); }));
-  // As long as nobody decides, the one who asked waits.
+  // While the request is undecided, the connecting side waits.
   ends.world.run_for(100 * ends.a.options.timeout_ns);
   EXPECT_EQ(ends.a.pair->state(), QueuePair::State::connecting);
   ends.b_endpoint->reject(*request);

@@ -240,7 +240,7 @@ TEST(SimPause, WhatComesMeanwhileWaitsOrIsLost) {
 }
 
 TEST(SimPause, AfterTooLongTheOldRequestIsStillDone) {
-  // Whoever has given a paused node up must revoke its own keys, or this happens.
+  // A side that has given a paused node up must revoke its own keys, or this happens.
   TwoEnds ends;
   ASSERT_TRUE(ends.connect());
   ends.world.pause("b");

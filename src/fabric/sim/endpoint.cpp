@@ -122,7 +122,7 @@ void NodeEndpoint::answer(PairName peer, const Incoming& incoming) {
     case Incoming::State::rejected: message.kind = Message::Kind::reject; break;
     case Incoming::State::gone: return;
     case Incoming::State::accepted:
-      // If the pair has ended since, its end has been told.
+      // If the pair has ended since, the peer has been notified.
       if (find(incoming.pair) == nullptr) return;
       message.kind = Message::Kind::accept;
       message.data = incoming.data;
@@ -169,7 +169,7 @@ void NodeEndpoint::on_accept(Message message) {
   if (pair != nullptr && pair->state() != QueuePair::State::error && pair->is_peer(message.from)) {
     return pair->on_message(std::move(message));
   }
-  // It has given up, or another was quicker. The peer has a pair that nobody will ever use.
+  // It has given up, or another was quicker. The peer has a pair that will never be used.
   Message end;
   end.kind = Message::Kind::end;
   end.from = message.to;
@@ -185,7 +185,7 @@ void NodeEndpoint::on_end(const Message& message) {
     }
     number = known->second.pair;
   } else if (number == 0) {
-    // It has given up before its first message came, which comes to nobody then.
+    // It has given up before its first message came, which finds no pair then.
     incoming_.try_emplace(message.from).first->second.state = Incoming::State::gone;
   }
   if (Pair* const pair = find(number); pair != nullptr && pair->is_peer(message.from)) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// An endpoint of a simulated world: its pairs by number, and who would like to be connected.
+// An endpoint of a simulated world: its pairs by number, and its pending connections.
 //
-// Addresses are names that some endpoint of the world listens at. Whoever connects asks again until
-// it hears something; an endpoint remembers whom it has answered, and how, so that asking twice
-// makes one connection. The end of a pair is told to the peer until it says that it knows, or until
-// the pair's retries are used up.
+// Addresses are names at which an endpoint of the world listens. A connecting pair repeats its
+// request until it is answered; an endpoint remembers its answers, so that a repeated request makes
+// one connection. A pair's end is sent to the peer until the peer acknowledges it, or until the
+// pair's retries are used up.
 //
 // Invariants
 // I1. A pair is found by its number from its construction to its destruction.
@@ -48,7 +48,7 @@ class NodeEndpoint final : public Endpoint {
   void reject(const ConnectRequest& request, std::span<const std::byte> data) override;
   /// Takes Faults::progress_ns, during which the world goes on; inside an action, no time.
   void progress() override { world_.spend(world_.faults().progress_ns); }
-  /// Lets the world go on. May return early once, for what has been seen already.
+  /// Lets the world go on. May return early once, for an earlier event.
   void wait(std::uint64_t timeout_ns) override;
   void wake() override { news_.store(true, std::memory_order_relaxed); }
 
@@ -63,14 +63,14 @@ class NodeEndpoint final : public Endpoint {
   void add(Pair& pair, std::uint32_t number) { pairs_.emplace(number, &pair); }
   void remove(std::uint32_t number) { pairs_.erase(number); }
   void on_message(Message message);
-  /// The pairs end, and nobody is told.
+  /// The pairs end, without a message to their peers.
   void crash();
-  /// Tells a pair's end to the peer, again and again.
+  /// Sends a pair's end to the peer, again and again.
   void notify_end(PairName from, PairName to, Status why, std::uint32_t retries,
                   std::uint64_t every_ns);
 
  private:
-  /// Somebody who would like to be connected, or was.
+  /// A connection that is pending, or was.
   struct Incoming {
     enum class State : std::uint8_t { pending, accepted, rejected, gone };
     std::uint64_t id = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What will happen in a simulated world, by time; at one time, in the order in which it was put in.
+// The event queue of a simulated world, by time; events of one time are first in, first out.
 //
 // Thread: one at a time.
 #pragma once
@@ -12,11 +12,11 @@ namespace espalier::fabric::sim {
 
 using Action = std::move_only_function<void()>;
 
-/// Something that will happen.
+/// A future event.
 struct Event {
   std::uint64_t time_ns = 0;
   std::uint64_t order = 0;  // given by the queue
-  std::uint32_t owner = 0;  // the endpoint to which it happens, or 0: to nobody
+  std::uint32_t owner = 0;  // the endpoint to which it happens, or 0: none
   bool message = false;     // it comes from another endpoint
   std::uint64_t tag = 0;    // what it is, for the trace
   Action run;

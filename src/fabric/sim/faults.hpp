@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in a simulated fabric, and how often.
+// Fault injection of a simulated fabric: what goes wrong, and how often.
 //
-// All of it is within what a reliable connection promises (Properties in types.hpp): a program that
-// is right on it asks nothing of the order, the speed or the wholeness of READs and WRITEs that
-// hardware does not give either.
+// All faults are within the guarantees of a reliable connection (Properties in types.hpp): a
+// program that is correct on it relies on no order, speed or atomicity of READs and WRITEs that
+// hardware does not guarantee either.
 //
 // Thread: plain values.
 #pragma once
@@ -22,10 +22,10 @@ struct Range {
   [[nodiscard]] std::uint64_t draw(base::Random& random) const { return random.between(low, high); }
 };
 
-/// What a World draws from its seed. As it stands here nothing is lost and nothing torn, but time
-/// passes, and READs pass each other as their messages do.
+/// What a World draws from its seed. By default nothing is lost and nothing torn, but time passes,
+/// and READs overtake each other as their messages do.
 struct Faults {
-  /// From post() to the moment at which the bytes to be sent are looked at.
+  /// From post() to the moment at which the bytes to be sent are read.
   Range start_ns{0, 300};
   /// What a message takes, one way; each its own time, so that messages overtake each other.
   Range delay_ns{500, 2'000};
@@ -45,11 +45,11 @@ struct Faults {
   /// READs keep their order, and are never done twice: for code that asks a transport for that.
   /// Fixed when an endpoint is made.
   bool reads_in_order = false;
-  /// From the load to the store of an atomic, which what is no atomic of a peer can come between.
+  /// From the load to the store of an atomic; only other atomics of peers cannot come between.
   /// Whether that is ever more than 0 is fixed when an endpoint is made.
   Range split_atomic_ns{0, 0};
 
-  /// From taking a receive to telling that it is filled.
+  /// From taking a receive to its completion.
   Range land_ns{0, 500};
   /// Between two tries of what finds no receive.
   Range no_receive_ns{5'000, 40'000};
@@ -60,21 +60,22 @@ struct Faults {
   /// Each line of a persistent region that was stored through the cache, or is not fenced yet, is
   /// as it was before, once its node has crashed.
   double cache_loss = 0.5;
-  /// What a call of Endpoint::progress() takes, so that a program which only polls gets on.
+  /// The duration of a call of Endpoint::progress(), so that time passes for a program that only
+  /// polls.
   std::uint64_t progress_ns = 100;
 
   /// All of them, often.
   static Faults harsh();
 };
 
-/// How often the rare was reached: what a test that means it asks for.
+/// How often rare events occurred: a test that relies on one checks its count.
 struct Counts {
   std::uint64_t messages = 0;
   std::uint64_t lost = 0;
   std::uint64_t cut_off = 0;  // sent over a link that is cut
   std::uint64_t duplicated = 0;
   std::uint64_t late = 0;
-  std::uint64_t sent_again = 0;          // requests, for want of an answer
+  std::uint64_t sent_again = 0;          // requests retransmitted, for want of an answer
   std::uint64_t duplicates_refused = 0;  // WRITEs, SENDs and atomics that had been done already
   std::uint64_t reads_again = 0;         // READs that were done more than once
   std::uint64_t reads_reordered = 0;     // that were done while an earlier one was not

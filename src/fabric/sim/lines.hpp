@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In what pieces, and when, the bytes of a READ or WRITE are copied at the target.
+// Splits a READ or WRITE into the pieces in which its bytes are copied at the target, with times.
 //
 // Lines are counted by the region's addresses, whose first is a multiple of a page: where the
 // memory itself lies depends on the run, and must not decide anything. Memory that is aligned to 64
@@ -26,8 +26,8 @@ struct Piece {
   std::uint64_t after_ns = 0;  // from the beginning of the request
 };
 
-/// The pieces in the order of their moments: all bytes at once, or line by line. No bytes make no
-/// pieces.
+/// The pieces in the order of their times: all bytes in one piece, or line by line. No bytes make
+/// no pieces.
 [[nodiscard]] std::vector<Piece> cut_in_pieces(std::uint64_t remote, std::uint32_t bytes,
                                                const Faults& faults, base::Random& random);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels between the endpoints of a simulated world. It is never bytes on a wire, so it is no
-// format: a message is lost, late or doubled as a whole.
+// A message between the endpoints of a simulated world. It is never bytes on a wire, so it has no
+// format: a message is lost, late or duplicated as a whole.
 //
 // Thread: plain values.
 #pragma once
@@ -14,8 +14,8 @@
 
 namespace espalier::fabric::sim {
 
-/// A queue pair of the world. Neither number is ever used again, so that what comes late finds
-/// nobody.
+/// A queue pair of the world. Neither number is ever used again, so that a late message finds no
+/// pair.
 struct PairName {
   std::uint32_t endpoint = 0;
   std::uint32_t number = 0;
@@ -25,16 +25,16 @@ struct PairName {
 
 struct Message {
   enum class Kind : std::uint8_t {
-    // How a connection is made. Whoever connects asks until there is an answer.
+    // Connecting. The connecting side repeats its request until there is an answer.
     connect,
-    pending,  // it has come, and nobody has decided
+    pending,  // it has come, and is undecided
     accept,
     reject,
-    // How it works. `sequence` counts the requests of one direction.
+    // Working. `sequence` counts the requests of one direction.
     request,
     answer,
-    not_ready,  // a request found no receive: ask again later
-    // How it ends.
+    not_ready,  // a request found no receive: retry later
+    // Ending.
     end,
     end_taken,
   };

@@ -19,7 +19,7 @@ Pair::Pair(NodeEndpoint& endpoint, PairName name, const QueuePairOptions& option
 
 Pair::~Pair() {
   if (state() != State::error) {
-    // Nobody is told any more: what is left is given back, and not flushed.
+    // Nothing completes any more: entries in the completion queue are released, and not flushed.
     requester_.release();
     responder_.release();
     notify_peer(Status::success);
@@ -59,8 +59,8 @@ void Pair::connect_to(std::string_view address, std::span<const std::byte> data)
 }
 
 void Pair::ask() {
-  // Who listens there may have changed since the last time, but whoever was asked is to be told if
-  // this side gives up.
+  // Another endpoint may listen there since the last time, but the endpoint that was asked must be
+  // notified if this side gives up.
   if (const std::uint32_t listener = world().listener(address_)) peer_ = {listener, 0};
   Message connect = message(Message::Kind::connect, 0);
   connect.data = data_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue pair of a simulated world: how it is connected and how it ends. What it asks of the peer
-// is its Requester's, what the peer asks of it its Responder's.
+// A queue pair of a simulated world: how it connects and ends. Its Requester sends its requests,
+// its Responder executes the peer's.
 //
 // Invariants
-// I1. When it has ended nothing of it is in flight: all has been told, or its place given back, and
-//     no memory of this side is touched for it any more.
+// I1. When it has ended nothing of it is in flight: all requests have completed, or their entries
+//     are released, and no memory of this side is touched for it any more.
 //
 // Thread: that of its world.
 #pragma once
@@ -34,12 +34,12 @@ class Pair final : public QueuePair {
 
   void close() override;
 
-  /// The side that asks.
+  /// The connecting side.
   void connect_to(std::string_view address, std::span<const std::byte> data);
-  /// The side that was asked.
+  /// The accepting side.
   void connected_to(PairName peer, std::span<const std::byte> peer_data);
   void on_message(Message message);
-  /// Ends it, for a reason that no request of this side is told: all are flushed.
+  /// Ends it, for a reason that no request of this side completes with: all are flushed.
   void end(Status why, bool notify);
 
   // For its parts.
@@ -72,7 +72,7 @@ class Pair final : public QueuePair {
 
   NodeEndpoint& endpoint_;
   PairName name_;
-  PairName peer_;  // while connecting: whom this side has asked, without a number
+  PairName peer_;  // while connecting: the endpoint that was asked, without a number
   std::string address_;
   std::vector<std::byte> data_;
   std::uint32_t asked_ = 0;  // in vain

@@ -62,7 +62,7 @@ struct Node {
   std::array<std::vector<std::uint64_t>, kSharedWords> swapped;  // of those that have swapped
   std::array<std::uint64_t, kSharedWords> adds{};                // posted
   std::array<std::uint64_t, kNodes> written{};                   // by node, posted
-  std::array<std::uint64_t, kNodes> written_well{};              // by node, told
+  std::array<std::uint64_t, kNodes> written_well{};              // by node, completed
 };
 
 class Mesh {
@@ -88,7 +88,7 @@ class Mesh {
   static std::string name(std::uint32_t node) { return {static_cast<char>('a' + node)}; }
   World& world() { return world_; }
 
-  /// Posts something somewhere, lets some time pass, and looks at what was told.
+  /// Posts something somewhere, lets some time pass, and checks what has completed.
   void go_on(int rounds) {
     for (int i = 0; i < rounds; ++i) {
       Side& side = *sides_[random_.below(sides_.size())];
@@ -97,7 +97,7 @@ class Mesh {
       collect();
     }
   }
-  /// Lets everything end. Who receives must post room again meanwhile.
+  /// Lets everything end. Receivers post receives again meanwhile.
   void finish() {
     for (int i = 0; i < 1'000; ++i) {
       world_.run_for(100'000);
@@ -111,7 +111,8 @@ class Mesh {
       Side& peer = *std::find_if(sides_.begin(), sides_.end(), [&](const auto& other) {
                       return other->node == side->peer && other->peer == side->node;
                     })->get();
-      // What was told to be well has come; once, for these are counted up one by one.
+      // Each message that completed successfully has arrived; once, for these are counted up one by
+      // one.
       EXPECT_GE(peer.received, side->sent_well);
       EXPECT_TRUE(!all_well || peer.received == side->sent);
     }
@@ -209,7 +210,7 @@ class Mesh {
     post_room(side, (completion.work_id + kReceives / 2) % kReceives);
   }
 
-  // Nobody has seen the same value of a counter as another, and none was left out.
+  // No two atomics have seen the same value of a counter, and none was left out.
   void check_counters(Node& node, bool all_well) {
     for (std::uint64_t i = 0; i < kSharedWords; ++i) {
       for (auto* seen : {&node.added[i], &node.swapped[i]}) {

@@ -11,7 +11,7 @@
 namespace espalier::fabric::sim {
 namespace {
 
-// Posts one request between two good ones, and says what was told of it. All the rest is checked
+// Posts one request between two good ones, and returns its status. All the rest is checked
 // here: both pairs end, for this reason, and what was in flight is flushed.
 Status completed_of(std::uint64_t seed, const Faults& faults, RemoteRights rights, Domain domain,
                     const std::function<WorkRequest(Offer&, std::span<std::byte>)>& make) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The asking half of a simulated pair: sends work requests in order, and again for want of an
-// answer; tells their ends in order, whatever the order of the answers.
+// The requester of a simulated pair: sends work requests in order, and retransmits them for want of
+// an answer; completes them in order, whatever the order of the answers.
 //
 //   works:  [ answered, behind one that is not | sent ... | not sent ... ]
 //             first_                                       first_ + sent_
 //
 // Invariants
-// I1. The first work is not answered: an answered one that comes to be first is told, and gone.
+// I1. The first work is not answered: an answered one that comes to be first completes, and is
+// gone.
 // I2. What is not inlined is copied out of the program's memory when it is sent, each time: a
-//     program that changes it before its completion sends what it did not mean to.
+//     program that changes it before its completion sends other bytes than it meant to.
 //
 // Thread: that of its world.
 #pragma once
@@ -35,9 +36,9 @@ class Requester {
   void send_more();
   void on_answer(const Message& answer);
   void on_not_ready(const Message& answer);
-  /// Tells that all are flushed.
+  /// Completes all as flushed.
   void flush();
-  /// Tells nothing, and gives their places back.
+  /// Completes nothing, and releases the entries in the completion queue.
   void release();
 
  private:

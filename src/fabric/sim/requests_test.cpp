@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What work requests do over the simulated fabric, and in which order they are told.
+// What work requests do over the simulated fabric, and in which order they complete.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -100,7 +100,7 @@ TEST_F(SimRequests, SuccessOfTheUnsignalledIsNotTold) {
   a.pair->post(write(9, word));
   ASSERT_TRUE(a.wait_completed(world, 1));
   EXPECT_EQ(a.completions[0].work_id, 9u);
-  // A failure is told, and so is what it flushes.
+  // A failure always completes, and so does what it flushes.
   a.pair->post(WorkRequest::write(10, bytes_of_word(word), 1, 0).unsignalled());
   a.pair->post(write(11, word).unsignalled());
   ASSERT_TRUE(a.wait_completed(world, 3));

@@ -119,7 +119,7 @@ void Responder::on_request(Message request) {
 }
 
 void Responder::go_on() {
-  // What is done at once would come back here for the next one.
+  // What is done inline would come back here for the next one.
   if (std::exchange(going_on_, true)) return;
   while (pair_.state() == QueuePair::State::connected && !failure_ && !landing_) {
     const auto found = early_.find(next_);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The answering half of a simulated pair: does what the peer asks, each request once, in order.
+// The responder of a simulated pair: executes the peer's requests, each once, in order.
 //
-// What changes memory or takes a receive is done one at a time: the next request begins when all
-// lines of a WRITE have landed. READs are begun in order and then go on by themselves, so that what
-// follows may be done before them, other READs too; a READ whose request comes twice is done twice.
+// Requests that change memory or take a receive are executed one at a time: the next one begins
+// when all lines of a WRITE have landed. READs begin in order and then go on by themselves, so that
+// later requests may finish before them, other READs too; a duplicate of a READ is executed again.
 //
 //   requests:  [ answered: kept until the peer needs no answer | begun | early: not their turn ]
 //
@@ -54,7 +54,7 @@ struct Landing {
 /// A request that has failed, and waits for earlier READs to be answered.
 struct Failure {
   std::uint64_t sequence = 0;
-  Status status = Status::success;      // what the peer is told
+  Status status = Status::success;      // that the peer's request completes with
   Status own_status = Status::success;  // why the pair ends here
 };
 
@@ -79,7 +79,7 @@ class Responder {
   void go_on();
   /// The pair ends: nothing goes on, and receives that were taken are flushed.
   void stop();
-  /// The same without telling.
+  /// The same without completions.
   void release();
   /// The atomic unit of the node is this pair's.
   void do_atomic();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// READs by keys that sessions share: who may use them, what they bring, and what becomes of those
-// that a switch redirects on their way, the duplicates of a READ each by itself.
+// READs by keys that sessions share: which sessions may use them, what they bring, and what becomes
+// of READs that a switch redirects on their way, the duplicates of a READ each by itself.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What events are called in a world's trace: numbers that say what happens to whom.
+// Names of events in a world's trace: numbers for kinds of events and their pairs.
 //
 // Thread: plain values.
 #pragma once

@@ -82,7 +82,7 @@ TEST(SimTorn, TheProcessorSeesAWriteInPieces) {
     ends.a.poll();
   }
   EXPECT_TRUE(half);
-  // Told only when all is in place.
+  // Completed only when all is in place.
   for (std::size_t i = 0; i < kWords; ++i) EXPECT_EQ(ends.memory.word(i * 8), 1u);
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node's processor still holds of persistent regions: bytes that WRITEs have stored through
-// its cache, or past it with no fence yet. A crash of the node loses any of these lines, each by
-// itself, for a cache evicts lines when it likes, in any order.
+// The lines of persistent regions that are still in a node's cache: bytes that WRITEs have stored
+// through the cache, or past it with no fence yet. A crash of the node loses any of these lines,
+// each by itself, for a cache evicts lines at any time, in any order.
 //
-// Kept is what stood there when the bytes were last durable; of a line only those that were stored.
+// The model keeps the durable bytes of each such line; of a line only those that were stored since.
 // Stores of the node itself are not seen: what a test stores stays.
 //
 // Thread: that of its world.

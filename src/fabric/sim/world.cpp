@@ -79,7 +79,7 @@ bool World::held_back(Event& event) {
 
 bool World::step_until(std::uint64_t time_ns) {
   if (!events_.empty() && events_.next_ns() <= time_ns) return step();
-  // Who waits for ever waits for an event, not for the end of time.
+  // A caller that waits for ever waits for an event, not for the end of time.
   if (time_ns != UINT64_MAX) now_ns_ = std::max(now_ns_, time_ns);
   return false;
 }

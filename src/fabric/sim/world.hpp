@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A world in one thread: nodes, the network between them, a clock that only events move, and one
-// seed from which everything follows. Protocols of this project are run in it first.
+// A deterministic simulation in one thread: nodes, the network between them, a clock that only
+// events move, and one seed from which everything follows. Protocols of this project are run in it
+// first.
 //
 //   sim::World world(seed, sim::Faults::harsh());
 //   auto a = world.add_node("a");            // an Endpoint; see fabric/endpoint.hpp
@@ -11,7 +12,7 @@
 //   while (pair->state() == ...) a->wait(1'000'000);     // steps the world
 //
 // A program of several nodes is either written as actions (at, after), or each part of it is called
-// in turn. An action may wait() itself: other events, and other actions, then happen inside it.
+// in turn. An action may wait() itself: other events, and other actions, then run inside it.
 //
 // Invariants
 // I1. Neither addresses nor the clock of the machine, nor the order of any hash, decide anything:
@@ -60,23 +61,23 @@ class World {
                                          std::shared_ptr<RegionTable> regions = nullptr);
 
   [[nodiscard]] std::uint64_t now_ns() const { return now_ns_; }
-  /// Lets the next thing happen. False: there is nothing.
+  /// Runs the next event. False: there is none.
   bool step();
-  /// Lets happen all that is due until then, and the time be then.
+  /// Runs all events that are due until then, and sets the time to it.
   void run_until(std::uint64_t time_ns);
   void run_for(std::uint64_t duration_ns) { run_until(now_ns_ + duration_ns); }
-  /// Lets one thing happen if it is due until then; if none is, the time becomes then.
+  /// Runs one event if it is due until then; if none is, the time becomes then.
   bool step_until(std::uint64_t time_ns);
-  /// Does something at that time; one that is past counts as now.
+  /// Runs an action at that time; one that is past counts as now.
   void at(std::uint64_t time_ns, Action action);
   void after(std::uint64_t delay_ns, Action action) { at(now_ns_ + delay_ns, std::move(action)); }
 
-  /// The node is gone at once: its pairs know nothing any more, a WRITE that is landing in its
+  /// The node crashes immediately: its pairs lose their state, a WRITE that is landing in its
   /// memory stays half done, and what it has sent may or may not arrive. Its memory is the test's.
-  /// Its endpoints stay, as objects with which nothing can be done but to end them.
+  /// Its endpoints stay, as objects that can only be destroyed.
   void crash(std::string_view node);
-  /// Makes a node that has crashed (or crashes it, if it has not), and an endpoint on it, that know
-  /// nothing of what was.
+  /// Restarts a node that has crashed (or crashes it, if it has not), with an endpoint on it,
+  /// without any state of before.
   std::unique_ptr<Endpoint> restart(std::string_view node);
   /// The node does nothing until it is resumed. What comes meanwhile waits, or is lost.
   void pause(std::string_view node);
@@ -86,14 +87,14 @@ class World {
   void cut(std::string_view from, std::string_view to);
   void heal(std::string_view from, std::string_view to);
 
-  /// What stands on the way of READs and may redirect them, as a switch does that has tables: it
-  /// sees the key and the address of each one that is sent, duplicates one by one; null: nothing.
+  /// A switch on the path of READs, which may redirect them by its tables: it sees the key and the
+  /// address of each one that is sent, duplicates one by one; null: nothing.
   std::function<void(RegionKey& key, std::uint64_t& address)> middle;
 
   /// May be changed at any time, but for what says otherwise there.
   [[nodiscard]] Faults& faults() { return faults_; }
   [[nodiscard]] Counts& counts() { return counts_; }
-  /// A number that all events so far, and all that was told, have made.
+  /// A hash of all events so far, and of all completions.
   [[nodiscard]] std::uint64_t trace() const { return trace_; }
 
   // For the parts of the transport.
@@ -119,13 +120,13 @@ class World {
   [[nodiscard]] const std::string& node_name(std::uint32_t endpoint) const;
   /// False: another endpoint has it.
   bool take_address(std::string_view address, std::uint32_t endpoint);
-  /// 0: nobody listens there.
+  /// 0: no endpoint listens there.
   [[nodiscard]] std::uint32_t listener(std::string_view address) const;
 
-  /// The atomic unit of a node does one atomic at a time. True: it is this pair's now; else the
-  /// pair is called when it is.
+  /// The atomic unit of a node executes one atomic at a time. True: this pair has it; else the pair
+  /// is called when it does.
   bool take_atomic_unit(PairName pair);
-  /// Also gives up a place among those who wait.
+  /// Also leaves the queue for it.
   void leave_atomic_unit(PairName pair);
 
  private:

@@ -23,12 +23,12 @@ namespace espalier::fabric {
 class FabricLink {
  public:
   virtual ~FabricLink() = default;
-  /// Who connects.
+  /// The connecting side.
   virtual Endpoint& near() = 0;
-  /// Who listens, at address(), and offers memory.
+  /// The side that listens, at address(), and offers memory.
   virtual Endpoint& far() = 0;
   virtual std::string address() = 0;
-  /// An address of the same form at which nobody listens.
+  /// An address of the same form without a listener.
   virtual std::string nobody() = 0;
   /// Lets both sides do what there is to do, and lets time go on.
   virtual void turn() = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A processor's cache that loses what is in it: of a region of persistent memory the bytes that are
-// durable, by what is told of the stores of WRITEs (placed_write.hpp).
+// A processor's cache that loses its contents: which bytes of a region of persistent memory are
+// durable, by the observed stores of WRITEs (placed_write.hpp).
 //
 //   stored past the cache  ->  waits for a fence  ->  durable
 //   stored through it      ->  durable by chance: a cache evicts lines when it likes

@@ -14,7 +14,7 @@
 
 namespace espalier::fabric {
 
-/// WRITEs of eight bytes, each to a place of its own and a few by a key that nobody has, until all
+/// WRITEs of eight bytes, each to a place of its own and a few by an unknown key, until all
 /// have ended; pairs are closed by either side, and others follow. Returns what is wrong with the
 /// ends, or nothing.
 inline std::string post_queue_under_failures(std::uint64_t seed, const sim::Faults& faults = {}) {

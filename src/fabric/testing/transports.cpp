@@ -145,7 +145,7 @@ struct OfiBetween {
   }
   [[nodiscard]] std::string listens() const { return host + ":0"; }
   [[nodiscard]] std::string address() const { return to_text(far->listens_at()); }
-  /// Port 1, where nobody listens who has no right to all ports.
+  /// Port 1, where no unprivileged process can listen.
   [[nodiscard]] std::string nobody() const { return host + ":1"; }
   static void go_on() {}
   std::uint64_t seed;
@@ -187,7 +187,7 @@ struct XdpBetween : RoceBetween {
   std::unique_ptr<roce::NetworkNamespaces> network;
 };
 
-/// Whether this process may do that, as far as can be told quickly; src/fabric/xdp tells why not.
+/// Whether this process may do that, as far as can be checked quickly; src/fabric/xdp says why not.
 bool may_use_xdp() {
   const auto library = xdp::Library::load();
   if (::geteuid() != 0 || !library) return false;

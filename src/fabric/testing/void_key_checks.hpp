@@ -20,9 +20,9 @@
 
 namespace espalier::fabric {
 
-/// Threads look up and copy, while the owner makes keys void and writes plainly at once, which
-/// ThreadSanitizer reports where somebody is still at it. Each copy must be of one round, whole, or
-/// zeros.
+/// Threads look up and copy, while the owner makes keys void and immediately writes by plain
+/// stores, which ThreadSanitizer reports if a reader is still in progress. Each copy must be of one
+/// round, whole, or zeros.
 inline std::string void_keys_under_readers(std::uint64_t seed, std::uint64_t rounds) {
   const auto table = *RegionTable::create(seed);
   std::array<std::uint64_t, 512> words{};
@@ -80,7 +80,8 @@ inline std::string void_keys_under_readers(std::uint64_t seed, std::uint64_t rou
   return torn ? "bytes changed under a reader" : "";
 }
 
-/// READs over `shm` go on while the owner makes their key void, and writes something else at once.
+/// READs over `shm` run while the owner makes their key void, and immediately writes something
+/// else.
 inline std::string void_keys_over_shm(std::uint64_t seed, int rounds) {
   constexpr std::uint64_t kGood = 0x600D600D600D600D;
   constexpr std::size_t kBytes = 1 << 18;

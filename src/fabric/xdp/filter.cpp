@@ -29,7 +29,7 @@ constexpr std::uint8_t kEnd = BPF_REG_3;
 constexpr std::uint8_t kAny = BPF_REG_4;
 
 /// Instructions, and jumps to one place that comes last. Numbers are compared as they lie in
-/// memory, so whoever asks gives them in the order of the network.
+/// memory, so callers pass them in network byte order.
 class Program {
  public:
   void add(int code, std::uint8_t to, std::uint8_t from, int offset, std::int32_t number) {

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that an interface runs for each frame that comes, while a port of ours has it: what
-// is for the port goes to its sockets, and all else to the kernel, as if there were no program.
+// The XDP program that an interface runs for each arriving frame, while a port of ours uses it: it
+// passes the port's packets to its sockets, and all else to the kernel, as if there were no
+// program.
 //
-// For the port are UDP packets to its address and its UDP port: whole ones, without options of IPv4
-// or extension headers of IPv6, without VLAN. The program looks at nothing else; what is wrong with
-// a packet finds the port. A queue of which the port has no socket gives its packets to the kernel.
+// The port's packets are UDP packets to its address and its UDP port: whole ones, without options
+// of IPv4 or extension headers of IPv6, without VLAN. The program checks nothing else; the port
+// does. Packets of a queue without a socket of the port go to the kernel.
 //
 // The program is written here as instructions, for one address: about 30, no loop, no memory.
 //
 // Invariants
-// I1. A program that is attached to the interface is never replaced, whoever's it is.
+// I1. A program that is attached to the interface is never replaced, neither ours nor another's.
 // I2. Ours is attached by a link that only this process holds; so it ends with the process, however
 //     that ends.
 //

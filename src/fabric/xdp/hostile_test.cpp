@@ -131,7 +131,7 @@ TEST_F(XdpHostile, FramesOfV4) {
     expect_fate(*port, changed(17, 10), Fate::not_ours);
     expect_fate(*port, changed(39, 7), Fate::not_ours);
     expect_fate(*port, changed(39, 73), Fate::not_ours);
-    // A checksum of IP that is wrong, and one of UDP, which nobody looks at.
+    // A wrong checksum of IP, and one of UDP, which is not checked.
     bytes = frame(false);
     bytes[24] ^= std::byte{1};
     expect_fate(*port, bytes, Fate::not_ours);
@@ -212,8 +212,8 @@ TEST_F(XdpHostile, NoiseIsCountedAndNothingElse) {
   EXPECT_GT(wrong, 500u);
 }
 
-// Requests in the names of many who do not exist: the kernel is asked for few of them, and who is
-// spoken to meanwhile stays known.
+// Requests with many spoofed addresses: the kernel is asked for few of them, and peers in use stay
+// in the cache.
 TEST_F(XdpHostile, AFloodOfNamesDisplacesNobody) {
   const Port port = open(0);
   const auto far = open_udp(1);

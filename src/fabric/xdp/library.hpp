@@ -26,7 +26,7 @@ enum class Unsupported : std::uint32_t {
   library = 0x101,   // libxdp.so.1 or libbpf.so.1 is not there, or has not what is wanted
   rights = 0x102,    // the process may not do such things
   program = 0x103,   // the interface has an XDP program, ours or another
-  socket = 0x104,    // a queue of the interface has a socket of somebody else's
+  socket = 0x104,    // a queue of the interface has another program's socket
   kernel = 0x105,    // it knows no AF_XDP, or no links of programs
   mtu = 0x106,       // of the interface: packets of 1024 bytes do not fit
   ethernet = 0x107,  // the interface carries other frames

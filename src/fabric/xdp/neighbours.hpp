@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the kernel knows of the ways out of one interface: who takes packets to an address next, and
-// under which hardware address. Asked through rtnetlink; the kernel answers at once, from memory.
+// The kernel's routes and neighbours of one interface: the next hop to an address, and its hardware
+// address. Asked through rtnetlink; the kernel answers immediately, from memory.
 //
-// A neighbour that it does not know, or has not heard of for long, it looks for when something is
-// sent to him: an empty datagram to his discard port. It does that in its own time, by ARP or
-// neighbour discovery. (Netlink can ask for it too, but over IPv6 that waits for an address of the
-// link, which an interface gets late, or never.)
+// The kernel resolves an unknown or stale neighbour when something is sent to it: an empty datagram
+// to its discard port. It does that in its own time, by ARP or neighbour discovery. (Netlink can
+// ask for it too, but over IPv6 that waits for an address of the link, which an interface gets
+// late, or never.)
 //
 // Thread: one at a time. The socket is of the network namespace in which it was opened.
 #pragma once
@@ -28,8 +28,8 @@ class Neighbours {
   /// `own`: from where packets are sent. Errors: system.
   static Result<Neighbours> open(std::uint32_t interface, const roce::IpAddress& own);
 
-  /// Who takes packets to this address: itself, or a router. Nothing: there is no way there
-  /// through this interface. Cost: a system call or two, some microseconds.
+  /// The next hop to this address: itself, or a router. Nothing: there is no route to it through
+  /// this interface. Cost: a system call or two, some microseconds.
   std::optional<roce::IpAddress> next_hop(const roce::IpAddress& to);
 
   struct Neighbour {
@@ -38,7 +38,7 @@ class Neighbours {
   };
   /// Cost: as next_hop().
   Neighbour find(const roce::IpAddress& next_hop);
-  /// Has the kernel look for who takes packets to this address, or see whether he is still there.
+  /// Makes the kernel resolve the next hop to this address, or check that it is still there.
   void look_for(const roce::IpAddress& to);
 
  private:

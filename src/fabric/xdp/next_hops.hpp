@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The hardware addresses that packets go to, remembered for a while, so that not each packet asks
-// the kernel.
+// A cache of the hardware addresses that packets go to, so that not each packet asks the kernel.
 //
-// They are the kernel's word alone. Where a packet came from is no proof of who may have the
-// answers: whoever can send one frame in a peer's name would have all that is sent to that peer.
+// Only the kernel's answers count. The source of a packet does not prove where its answers may go:
+// an attacker that can send one frame in a peer's name would get all that is sent to that peer.
 //
-// Who is asked for may be chosen by unknown peers, since a request for a connection is answered to
-// the address that it names. So places are few, and the kernel is asked at most every kAskNs. In
-// which set of four places an address belongs depends on a secret, so unknown peers bring a new one
-// into a set every kAskNs * kSets on the average, and it takes the place that was not used for
-// longest: who is spoken to more often than every 25 ms keeps his.
+// Unknown peers may choose the addresses that are looked up, since a request for a connection is
+// answered to the address that it names. So places are few, and the kernel is asked at most every
+// kAskNs. The set of four places of an address depends on a secret, so unknown peers bring a new
+// one into a set every kAskNs * kSets on the average, and it evicts the least recently used one: an
+// address that is used more often than every 25 ms stays.
 //
 // Thread: one at a time.
 #pragma once
@@ -37,8 +36,8 @@ class NextHops {
   NextHops(Neighbours neighbours, std::uint64_t secret)
       : neighbours_(std::move(neighbours)), secret_(secret), places_(kSets * kWays) {}
 
-  /// Where to send what is for this address; null: nobody knows yet. Valid until the next call.
-  /// Cost: a few nanoseconds; where the kernel is asked, some microseconds.
+  /// The hardware address for this address; null: not known yet. Valid until the next call. Cost: a
+  /// few nanoseconds; where the kernel is asked, some microseconds.
   const roce::MacAddress* find(const roce::IpAddress& to, std::uint64_t now_ns);
 
  private:

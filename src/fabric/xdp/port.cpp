@@ -212,16 +212,16 @@ void Port::wait(std::uint64_t timeout_ns) {
 }
 
 int Port::begin_sleep() {
-  if (rings_->unsent() != 0) wake();  // nothing tells when it can be offered again
+  if (rings_->unsent() != 0) wake();  // no event announces when it can be offered again
   return events_.number();
 }
 
-/// A UDP socket that has the address, so that nobody else gets it. May set its UDP port.
+/// A UDP socket that has the address, so that no other program gets it. May set its UDP port.
 Result<memory::Descriptor> reserve(PortAddress& address) {
   const int family = address.ip.is_v6 ? AF_INET6 : AF_INET;
   memory::Descriptor made(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (!made) return base::refused_by_system();
-  // Nobody reads what the kernel puts into it: what came as fragments, or another way.
+  // What the kernel puts into it is never read: fragments, or packets that came another way.
   constexpr int kLittle = 1;
   ::setsockopt(made.number(), SOL_SOCKET, SO_RCVBUF, &kLittle, sizeof kLittle);
   if (!roce::bind_below_flows(made.number(), address)) return base::refused_by_system();

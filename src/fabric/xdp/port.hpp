@@ -3,18 +3,18 @@
 // memory and back, past the kernel's own network stack. Any interface will do; some drivers write
 // into our memory themselves, with the others the kernel copies.
 //
-// A port takes from its interface what is for its address and UDP port (filter.hpp), from all of
-// its queues; everything else goes on to the kernel as before. An interface has one port at most.
-// To the kernel the port is a UDP socket that nobody reads, so that no other program gets the same
-// UDP port.
+// A port takes from its interface the packets for its address and UDP port (filter.hpp), from all
+// of its queues; everything else goes on to the kernel as before. An interface has one port at
+// most. To the kernel the port is a UDP socket that is never read, so that no other program gets
+// the same UDP port.
 //
 // Peers are network cards, ports of this kind, and UDP ports (roce/udp_port.hpp). For the last, the
-// id of IPv4 is 0, and packets of IPv6 have a UDP checksum; one that comes is not looked at, for
-// the kernel leaves it to the card, which between two machines in one does nothing. The ICRC covers
+// id of IPv4 is 0, and packets of IPv6 have a UDP checksum; received ones are not checked, for the
+// kernel leaves them to the card, which between two machines in one does nothing. The ICRC covers
 // the same bytes and more.
 //
-// Where frames go to says the kernel (next_hops.hpp). A packet to somebody whose hardware address
-// is not known yet gets lost, as on a cable; the kernel looks for him, and it will be sent again.
+// The kernel decides where frames go (next_hops.hpp). A packet to a peer whose hardware address is
+// not known yet gets lost, as on a cable; the kernel resolves it, and the engine retransmits.
 //
 // Needs CAP_NET_ADMIN, CAP_NET_RAW, CAP_BPF; libxdp and libbpf; Linux 5.11.
 //
@@ -36,7 +36,7 @@ struct XdpPortOptions {
   bool native = true;         // let the driver run the program, if it can
 };
 
-/// What a port has seen; for monitoring and tests.
+/// Counters of a port; for monitoring and tests.
 struct XdpCounters {
   std::uint64_t sent = 0;
   std::uint64_t received = 0;  // good ones
@@ -53,7 +53,7 @@ class XdpPort : public roce::PacketPort {
 
   /// Errors: unsupported (detail: an Unsupported), invalid_argument (the address of no interface),
   /// system (detail: errno; ENODEV: no such interface, EADDRNOTAVAIL: it has not this address,
-  /// EADDRINUSE: somebody else has the UDP port).
+  /// EADDRINUSE: another socket has the UDP port).
   static Result<std::unique_ptr<XdpPort>> open(const XdpPortOptions& options);
 
   [[nodiscard]] virtual const XdpCounters& counters() const = 0;

@@ -198,7 +198,7 @@ TEST_F(XdpPortsSlow, NeighboursAreFoundAndForgotten) {
   expect_way(*near, *far);
   const std::uint64_t unknown = near->counters().unknown;
 
-  // Nobody has that address, or one that is behind no router of ours, or our own.
+  // No machine has that address, or it is behind no router of ours, or our own.
   for (const auto ip : {roce::IpAddress::v4(10, 77, 0, 99), address_of(0, false).ip}) {
     EXPECT_TRUE(send(*near, {ip, 4791}, noise(64)));
   }
@@ -209,7 +209,8 @@ TEST_F(XdpPortsSlow, NeighboursAreFoundAndForgotten) {
   EXPECT_EQ(near->counters().unsent, 2u);
   expect_way(*near, *far);
 
-  // Who has moved is found again: what the administrator says counts, if he takes it back too.
+  // A peer that has moved is found again: the administrator's entry counts, and so does its
+  // removal.
   ASSERT_TRUE(network->run(0, "ip neigh replace 10.77.0.2 lladdr 02:00:00:00:00:99 dev veth0"))
       << network->said();
   const std::uint64_t before = far->counters().received;

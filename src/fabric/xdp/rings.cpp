@@ -193,7 +193,7 @@ void Rings::give(Queue& queue, std::span<const std::uint64_t> frames) const {
 void Rings::take(Queue& queue, std::size_t most) {
   give(queue, queue.held);
   queue.held.clear();
-  // A driver that has found no frames waits to be told that there are some.
+  // A driver that has found no frames waits for a wakeup.
   if (xsk_ring_prod__needs_wakeup(&queue.fill) != 0) {
     const int socket = library_->descriptor_of(queue.socket);
     static_cast<void>(::recvfrom(socket, nullptr, 0, MSG_DONTWAIT, nullptr, nullptr));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // The sockets of a port, one for each queue of its interface, over one memory of frames that they
-// share with the kernel and with nobody else.
+// share with the kernel alone.
 //
 //   frames  | of queue 0 to receive into ... | of queue 1 ... | to send from |
 //
-// A frame is always in one hand. To receive: free (fill ring), the kernel's, come (receive ring),
-// held by whoever took it, free again. To send: free, being written, the kernel's (send ring), gone
-// (completion ring), free again. All is sent through queue 0.
+// A frame has one owner at a time. To receive: free (fill ring), the kernel's, arrived (receive
+// ring), held by the caller, free again. To send: free, being written, the kernel's (send ring),
+// gone (completion ring), free again. All is sent through queue 0.
 //
-// Each ring has room for all the frames that can be in it, so nothing here ever finds one full. The
-// two that we fill have twice that: the kernel may hand over a frame that it took from one of them
-// before it says there that it has taken it, on another core.
+// Each ring has room for all the frames that can be in it, so none is ever full. The two that we
+// fill have twice that: the kernel may hand over a frame that it took from one of them before it
+// publishes there that it has taken it, on another core.
 //
 // Thread: one at a time.
 #pragma once

@@ -278,11 +278,12 @@ const std::string& IndexController::program(std::size_t part) {
   if (!programs_.empty()) return programs_[part];
   programs_ = while_kept([this] {
     const dataplane::MapKeys keys = follower_->keys();
+    const dataplane::HintTerms hints{link_->view().id, link_->base(), link_->prefix()};
     std::vector<dataplane::SwitchProgram> programs(1);
     if (options_.hops.empty()) {
-      static_cast<void>(programs[0].add({keys, follower_->tables(), {}}));
+      static_cast<void>(programs[0].add({keys, follower_->tables(), {}, hints}));
     } else {
-      programs = dataplane::cut_program(keys, follower_->tables(), way(), keys.redirect);
+      programs = dataplane::cut_program(keys, follower_->tables(), way(), keys.redirect, hints);
     }
     std::vector<std::string> texts;
     for (const auto& program : programs) texts.push_back(program.text());
@@ -318,7 +319,8 @@ std::expected<std::string, IndexController::Fault> IndexController::send(Switch&
                                                                          std::string_view body,
                                                                          std::uint64_t longest_ns) {
   const std::uint64_t begun_ns = base::monotonic_ns();
-  auto answer = to.client->ask(word, body, [this, &to] { keep(&to); }, longest_ns);
+  auto answer = to.client->ask(
+      word, body, [this, &to] { keep(&to); }, longest_ns);
   to.asked_ns = base::monotonic_ns();
   if (answer) return *std::move(answer);
   Fault fault{Fault::Side::control, answer.error(), to.client->refused(), to.control};

@@ -106,10 +106,6 @@ inline constexpr std::string_view kNamedWords =
 [[nodiscard]] constexpr std::uint32_t named_since(std::uint32_t renames) {
   return renames + 1;  // catalog::kRenamesMax is below the highest
 }
-/// Whether the table of a request has the name still by which that knows it.
-[[nodiscard]] bool has_name(const auto& table, std::uint32_t named) {
-  return named == 0 || table.rename() < named;
-}
 
 // --- requests ------------------------------------------------------------------------------------
 

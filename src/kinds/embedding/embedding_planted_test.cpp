@@ -13,9 +13,11 @@ namespace {
 
 TEST(EmbeddingPlanted, ATornRowThatIsBelievedIsNoticed) {
   ASSERT_TRUE(row_replaced_midway_is_whole());
+  ASSERT_TRUE(small_row_replaced_midway_is_whole());
   for (const Bug bug : {Bug::torn_row_believed, Bug::sequence_not_moved}) {
     const base::Planted planted(bug);
     EXPECT_FALSE(row_replaced_midway_is_whole());
+    EXPECT_FALSE(small_row_replaced_midway_is_whole());
   }
   EXPECT_TRUE(row_replaced_midway_is_whole());
 }
@@ -36,6 +38,15 @@ TEST(EmbeddingPlanted, RowsThatAreSeenBeforeTheyAreDurableAreNoticed) {
     EXPECT_FALSE(rows_are_seen_once_they_are_durable());
   }
   EXPECT_TRUE(rows_are_seen_once_they_are_durable());
+}
+
+TEST(EmbeddingPlanted, ATableThatIsWrittenByAnOldNameIsNoticed) {
+  ASSERT_TRUE(nothing_is_written_by_an_old_name());
+  {
+    const base::Planted planted(Bug::name_asked_once);
+    EXPECT_FALSE(nothing_is_written_by_an_old_name());
+  }
+  EXPECT_TRUE(nothing_is_written_by_an_old_name());
 }
 
 TEST(EmbeddingPlanted, ASumThatIsUsedAfterItsRowHasChangedIsNoticed) {

@@ -107,15 +107,17 @@ class EmbeddingTable final : public catalog::Object,
 
   /// Appends rows as they lie in the table, all or none; returns the number of the first.
   /// Cost: memory for new pages; then a copy, for which other appends wait.
-  /// Errors: not_found (it was dropped), invalid_argument (no row, or part of one), out_of_memory
-  /// (the pool's; or the table has as many rows as can be), those of the table's sink.
-  Result<std::uint64_t> append(std::span<const std::byte> rows);
+  /// Errors: not_found (it was dropped, or has another name than the one it is `named` by),
+  /// invalid_argument (no row, or part of one), out_of_memory (the pool's; or the table has as many
+  /// rows as can be), those of the table's sink.
+  Result<std::uint64_t> append(std::span<const std::byte> rows, std::uint32_t named = 0);
 
   /// Replaces one row. Cost: a copy, and the sums of its group, up to 247 of them; other
   /// replacements wait meanwhile.
-  /// Errors: not_found (it was dropped), invalid_argument (there is no such row; or not a row's
+  /// Errors: not_found (as append()), invalid_argument (there is no such row; or not a row's
   /// bytes), those of the table's sink.
-  Result<void> replace(std::uint64_t row, std::span<const std::byte> bytes);
+  Result<void> replace(std::uint64_t row, std::span<const std::byte> bytes,
+                       std::uint32_t named = 0);
 
   /// Sums of groups that it has no more wait there until no reader elsewhere can be reading them,
   /// and go back in steps if others do that; null: they go back with their last reader.
@@ -194,9 +196,13 @@ class EmbeddingTable final : public catalog::Object,
   [[nodiscard]] bool is_dropped() const override { return dropped(); }
   [[nodiscard]] bool may_be_renamed() const override { return true; }
   /// From now on who asks by a name that it had before gets not_found, readers elsewhere too.
+  /// Cost: an append and a replacement that are under way end first.
   void set_renamed(std::string& name, std::uint32_t rename) noexcept override;
   /// The number of the rename by which it has its name; 0: of its making.
   [[nodiscard]] std::uint32_t rename() const { return rename_.load(std::memory_order_acquire); }
+  /// Whether it has the name still by which it was found; `named`: 0, or 1 more than the renames
+  /// that there were before. Writers must ask under their lock, which a rename takes.
+  [[nodiscard]] bool has_name(std::uint32_t named) const { return named == 0 || rename() < named; }
   [[nodiscard]] std::uint64_t memory_bytes() const override { return all_numbers().memory_bytes; }
   void repack_spares() override {}
   /// A page a step.
@@ -220,10 +226,10 @@ class EmbeddingTable final : public catalog::Object,
                  const EmbeddingOptions& options, std::uint64_t first_list_entries);
 
   Result<void> open();
-  [[nodiscard]] Result<Need> need_of(std::uint64_t rows) const;
+  [[nodiscard]] Result<Need> need_of(std::uint64_t rows, std::uint32_t named) const;
   Result<void> reserve(const Need& need, Growth& growth);
   /// Holds the lock of appends when it has gone well.
-  Result<Need> reserve_and_lock(std::uint64_t rows, Growth& growth,
+  Result<Need> reserve_and_lock(std::uint64_t rows, std::uint32_t named, Growth& growth,
                                 std::unique_lock<std::mutex>& lock);
   void use(Growth& growth, const Need& need);
   void move_list(std::uint64_t offset);

@@ -34,13 +34,12 @@ Result<std::shared_ptr<EmbeddingTable>> obtain(catalog::Catalog& catalog, const 
 }
 
 Result<Numbers> execute(EmbeddingTable& of, const Info& asked) {
-  if (of.dropped() || !has_name(of, asked.named)) return fail(Code::not_found, of.id());
+  if (of.dropped() || !of.has_name(asked.named)) return fail(Code::not_found, of.id());
   return Numbers{of.all_numbers()};
 }
 
 TableResult<Appended> execute(EmbeddingTable& of, const Append& asked) {
-  if (!has_name(of, asked.named)) return std::unexpected(Error{Code::not_found, 0, of.id()});
-  const auto first = of.append(bytes_in(asked.rows));
+  const auto first = of.append(bytes_in(asked.rows), asked.named);
   if (first) return Appended{*first};
   if (first.error().code != Code::invalid_argument) return std::unexpected(first.error());
   return std::unexpected(TableError(
@@ -48,8 +47,7 @@ TableResult<Appended> execute(EmbeddingTable& of, const Append& asked) {
 }
 
 TableResult<Replaced> execute(EmbeddingTable& of, const Replace& asked) {
-  if (!has_name(of, asked.named)) return std::unexpected(Error{Code::not_found, 0, of.id()});
-  const auto done = of.replace(asked.row, bytes_in(asked.bytes));
+  const auto done = of.replace(asked.row, bytes_in(asked.bytes), asked.named);
   if (done) return Replaced{};
   if (done.error().code != Code::invalid_argument) return std::unexpected(done.error());
   const std::string words =

@@ -15,10 +15,8 @@
 namespace espalier::embedding {
 namespace {
 
-constexpr std::uint32_t kWordsPerPage = rows_per_page(sizeof(std::uint32_t));
-
 constexpr std::uint64_t pages_of_words(std::uint64_t words) {
-  return base::divide_up(words, std::uint64_t{kWordsPerPage});
+  return base::divide_up(words, std::uint64_t{rows_per_page(sizeof(std::uint32_t))});
 }
 
 }  // namespace
@@ -88,15 +86,6 @@ Result<void> Memo::take_page(const PageSet& set) {
   return {};
 }
 
-const std::byte* Memo::word_at(const Words& pages, std::uint32_t index) const {
-  return pool_.at(pages[index / kWordsPerPage]) + sizeof(PageHeader) +
-         std::size_t{index % kWordsPerPage} * sizeof(std::uint32_t);
-}
-
-std::uint32_t Memo::word_in(const Words& pages, std::uint32_t index) const {
-  return base::load_shared<std::uint32_t>(word_at(pages, index));
-}
-
 void Memo::store_word(const Words& pages, std::uint32_t index, std::uint32_t word) {
   base::store_shared(const_cast<std::byte*>(word_at(pages, index)), word);
 }
@@ -118,19 +107,6 @@ std::optional<std::uint32_t> Memo::number_group(std::uint32_t group,
     store_word(members_, members + i, rows[i]);
   }
   return std::nullopt;
-}
-
-const std::byte* Memo::sum_at(std::uint64_t sum) const {
-  const std::uint32_t page = divider_.page_of(static_cast<std::uint32_t>(sum));
-  const std::uint64_t in_page = sum - std::uint64_t{page} * divider_.rows();
-  return pool_.at(sums_[page]) + sizeof(PageHeader) + in_page * sum_bytes_;
-}
-
-Memo::Sum Memo::sum_of(const NumberedGroup& group, std::uint32_t mask) const {
-  std::uint32_t rank = rank_of_mask(mask);
-  if (planted(Bug::group_border_off_by_one) && rank + 1 == group_sums(group.rows)) ++rank;
-  const std::uint32_t sum = group.sums + rank;
-  return {sum_at(sum), divider_.page_of(sum)};
 }
 
 Memo::Range Memo::pages_of(const NumberedGroup& group) const {
@@ -158,7 +134,7 @@ void Memo::add_sum(const NumberedGroup& group, std::uint32_t mask) const {
   if (std::has_single_bit(rest)) {
     before += static_cast<std::size_t>(std::countr_zero(rest)) * dimension_;
   } else {
-    const std::byte* const at = sum_at(group.sums + rank_of_mask(rest));
+    const std::byte* const at = sum_at(group.sums + rank_of_mask(rest)).at;
     for (std::uint32_t c = 0; c < dimension_; ++c) {
       sum_[c] = base::load_shared<float>(at + sizeof(float) * c);
     }
@@ -176,7 +152,7 @@ std::uint32_t Memo::compute(const RowsAtRest& rows, const NumberedGroup& group, 
   for (; mask < end && sums != 0; ++mask) {
     if (std::has_single_bit(mask)) continue;
     add_sum(group, mask);
-    store_words(const_cast<std::byte*>(sum_at(group.sums + rank_of_mask(mask))),
+    store_words(const_cast<std::byte*>(sum_at(group.sums + rank_of_mask(mask)).at),
                 reinterpret_cast<const std::byte*>(sum_.data()), sum_bytes_);
     --sums;
   }
@@ -275,7 +251,7 @@ void Memo::add_faults(const RowsAtRest& rows, std::uint32_t number,
   for (std::uint32_t mask = 3; mask < std::uint32_t{1} << group.rows; ++mask) {
     if (std::has_single_bit(mask)) continue;
     add_sum(group, mask);
-    const std::byte* const at = sum_at(group.sums + rank_of_mask(mask));
+    const std::byte* const at = sum_at(group.sums + rank_of_mask(mask)).at;
     for (std::uint32_t c = 0; c < dimension_; ++c) {
       const auto there = base::load_shared<float>(at + sizeof(float) * c);
       if (there == sum_[c] || (std::isnan(there) && std::isnan(sum_[c]))) continue;

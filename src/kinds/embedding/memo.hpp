@@ -35,6 +35,7 @@
 
 #include "espalier/error.hpp"
 #include "kinds/embedding/memo_numbering.hpp"
+#include "kinds/embedding/planted_embedding_bugs.hpp"
 #include "kinds/embedding/row_place.hpp"
 #include "memory/buffer_pool.hpp"
 #include "store/stored_object.hpp"
@@ -85,6 +86,10 @@ class Memo final : public store::StoredObject {
   [[nodiscard]] std::uint32_t place_of(std::uint32_t row) const {
     return row < rows_ ? word_in(places_, row) : kNoPlace;
   }
+  /// Asks for that place. The row may be none.
+  void prefetch_place(std::uint32_t row) const {
+    if (row < rows_) __builtin_prefetch(word_at(places_, row));
+  }
   [[nodiscard]] std::uint32_t row_of(const NumberedGroup& group, std::uint32_t member) const {
     return word_in(members_, group.members + member);
   }
@@ -97,14 +102,26 @@ class Memo final : public store::StoredObject {
     const std::byte* at;
     std::uint32_t page;
   };
-  [[nodiscard]] Sum sum_of(const NumberedGroup& group, std::uint32_t mask) const;
+  /// Which of all sums that of some rows of a group is.
+  [[nodiscard]] std::uint32_t number_of_sum(const NumberedGroup& group, std::uint32_t mask) const {
+    std::uint32_t rank = rank_of_mask(mask);
+    if (planted(Bug::group_border_off_by_one) && rank + 1 == group_sums(group.rows)) ++rank;
+    return group.sums + rank;
+  }
+  [[nodiscard]] Sum sum_at(std::uint32_t number) const {
+    const std::uint32_t page = divider_.page_of(number);
+    const std::uint32_t in_page = number - page * divider_.rows();
+    return {pool_.at(sums_[page]) + sizeof(PageHeader) + std::size_t{in_page} * sum_bytes_, page};
+  }
 
   /// The sequence of a page of sums. See PageList.
   [[nodiscard]] std::uint64_t sequence_of(std::uint32_t page) const {
     return sequences_[page].load(std::memory_order_acquire);
   }
-  [[nodiscard]] std::uint64_t sequence_again(std::uint32_t page) const {
-    return sequences_[page].load(std::memory_order_relaxed);
+  /// Where that of the first page lies; the others follow it.
+  [[nodiscard]] std::uintptr_t first_sequence() const {
+    static_assert(sizeof sequences_[0] == sizeof(std::uint64_t));
+    return reinterpret_cast<std::uintptr_t>(sequences_.get());
   }
 
   // --- under the lock of replacements -----------------------------------------------------------
@@ -169,10 +186,16 @@ class Memo final : public store::StoredObject {
   };
   [[nodiscard]] std::array<PageSet, 3> page_sets();
   Result<void> take_page(const PageSet& set);
-  [[nodiscard]] const std::byte* word_at(const Words& pages, std::uint32_t index) const;
-  [[nodiscard]] std::uint32_t word_in(const Words& pages, std::uint32_t index) const;
+  // Here, for bags ask for the place of each id.
+  static constexpr std::uint32_t kWordsPerPage = rows_per_page(sizeof(std::uint32_t));
+  [[nodiscard]] const std::byte* word_at(const Words& pages, std::uint32_t index) const {
+    return pool_.at(pages[index / kWordsPerPage]) + sizeof(PageHeader) +
+           std::size_t{index % kWordsPerPage} * sizeof(std::uint32_t);
+  }
+  [[nodiscard]] std::uint32_t word_in(const Words& pages, std::uint32_t index) const {
+    return base::load_shared<std::uint32_t>(word_at(pages, index));
+  }
   void store_word(const Words& pages, std::uint32_t index, std::uint32_t word);
-  [[nodiscard]] const std::byte* sum_at(std::uint64_t sum) const;
   [[nodiscard]] Range pages_of(const NumberedGroup& group) const;
   void load_rows(const RowsAtRest& rows, const NumberedGroup& group) const;
   void add_sum(const NumberedGroup& group, std::uint32_t mask) const;

@@ -21,6 +21,7 @@ enum class Bug : std::uint8_t {
   one_store_counted,        // of several rows of a page of sums the first is the last, too
   group_border_off_by_one,  // the last sum of a group is looked for in the next one
   repeated_id_once,         // an id that a bag has twice is summed once
+  name_asked_once,          // a writer asks for the table's name before its lock alone
   // Of readers elsewhere (remote/bag_reader.hpp):
   header_not_looked_at,  // rows are believed whatever the header behind them says
   old_list_believed,     // nobody looks whether another page list has replaced the first

@@ -7,24 +7,26 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/atomic_bytes.hpp"
 #include "kinds/embedding/bag_folder.hpp"
 #include "kinds/embedding/memo_planner.hpp"
 #include "kinds/embedding/planted_embedding_bugs.hpp"
+#include "kinds/embedding/small_reduction.hpp"
 
 namespace espalier::embedding {
 namespace {
 
-bool reads_sums(const ReductionWork& work) {
+std::shared_ptr<const Memo> memo_for(const EmbeddingTable& table, const ReductionWork& work) {
+  return Reducer::reads_sums(work) || work.bags.grouping != 0 ? table.memo() : nullptr;
+}
+
+}  // namespace
+
+bool Reducer::reads_sums(const ReductionWork& work) {
   const bool sums = work.reduction == Reduction::sum || work.reduction == Reduction::mean ||
                     work.reduction == Reduction::inner_product;
   return sums && work.bags.weights.empty();
 }
-
-std::shared_ptr<const Memo> memo_for(const EmbeddingTable& table, const ReductionWork& work) {
-  return reads_sums(work) || work.bags.grouping != 0 ? table.memo() : nullptr;
-}
-
-}  // namespace
 
 Reducer::Reducer(const EmbeddingTable& table, const ReductionWork& work, std::span<float> results,
                  const GatherKit& kit)
@@ -49,38 +51,55 @@ std::expected<void, WrongId> Reducer::begin() {
   return window_.fill();
 }
 
-std::uint64_t Reducer::sequence_of(const PageList& list, std::uint32_t page) const {
-  if ((page & RowWindow::kSumPage) == 0) return list.sequence_of(page);
-  return window_.memo()->sequence_of(page & ~RowWindow::kSumPage);
-}
-
-std::uint64_t Reducer::sequence_again(const PageList& list, std::uint32_t page) const {
-  if ((page & RowWindow::kSumPage) == 0) return list.sequence_again(page);
-  return window_.memo()->sequence_again(page & ~RowWindow::kSumPage);
+// Which of a run's pages are of sums comes in no order that could be foreseen, so the places of
+// their sequences are computed and not branched for. Where there are no groups none are.
+template <bool kSums, class Take>
+void Reducer::for_sequences(const PageList& list, std::uint32_t rows, const Take& take) const {
+  static_assert(RowWindow::kSumPage == std::uint32_t{1} << 31);
+  const std::uint32_t* const pages = window_.pages();
+  const std::uintptr_t of_rows = list.first_sequence();
+  const std::uintptr_t of_sums = kSums ? window_.memo()->first_sequence() : 0;
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    const std::uint32_t page = pages[i] & ~RowWindow::kSumPage;
+    std::uintptr_t at = of_rows + std::uintptr_t{page} * sizeof(PageEntry);
+    if constexpr (kSums) {
+      const std::uintptr_t sum = of_sums + std::uintptr_t{page} * sizeof(std::uint64_t);
+      at ^= (at ^ sum) & (std::uintptr_t{0} - (pages[i] >> 31));
+    }
+    take(i, reinterpret_cast<const std::byte*>(at), pages[i] >> 31);
+  }
 }
 
 Reducer::Look Reducer::read_sequences(const PageList& list, std::uint32_t rows,
                                       Sequences& sequences) const {
   std::uint64_t odd = 0;
-  bool odd_sum = false;
-  const std::uint32_t* const pages = window_.pages();
-  for (std::uint32_t i = 0; i < rows; ++i) {
-    sequences[i] = sequence_of(list, pages[i]);
+  std::uint64_t odd_sum = 0;
+  const auto read = [&](std::uint32_t i, const std::byte* at, std::uint32_t is_sum) {
+    sequences[i] = base::load_shared<std::uint64_t>(at, std::memory_order_acquire);
     odd |= sequences[i];
-    odd_sum |= (pages[i] & RowWindow::kSumPage) != 0 && sequences[i] % 2 != 0;
+    odd_sum |= sequences[i] & is_sum;
+  };
+  if (window_.memo() == nullptr) {
+    for_sequences<false>(list, rows, read);
+  } else {
+    for_sequences<true>(list, rows, read);
   }
-  if (odd_sum && !planted(Bug::old_sums_believed)) return Look::sum_replaced;
-  return odd % 2 == 0 || odd_sum ? Look::even : Look::replaced;
+  if (odd_sum % 2 != 0 && !planted(Bug::old_sums_believed)) return Look::sum_replaced;
+  return odd % 2 == 0 || odd_sum % 2 != 0 ? Look::even : Look::replaced;
 }
 
 bool Reducer::are_as_before(const PageList& list, std::uint32_t rows,
                             const Sequences& sequences) const {
   if (planted(Bug::torn_row_believed)) return true;
   std::uint64_t differ = 0;
-  const std::uint32_t* const pages = window_.pages();
-  for (std::uint32_t i = 0; i < rows; ++i) {
-    if (planted(Bug::old_sums_believed) && (pages[i] & RowWindow::kSumPage) != 0) continue;
-    differ |= sequences[i] ^ sequence_again(list, pages[i]);
+  const auto compare = [&](std::uint32_t i, const std::byte* at, std::uint32_t is_sum) {
+    if (planted(Bug::old_sums_believed) && is_sum != 0) return;
+    differ |= sequences[i] ^ base::load_shared<std::uint64_t>(at);
+  };
+  if (window_.memo() == nullptr) {
+    for_sequences<false>(list, rows, compare);
+  } else {
+    for_sequences<true>(list, rows, compare);
   }
   return differ == 0 && table_.is_newest(list);
 }
@@ -232,6 +251,12 @@ void Reducer::fold_run(Rows of, bool sums, const float* before, float* to) {
 
 std::expected<void, WrongId> reduce(const EmbeddingTable& table, const ReductionWork& work,
                                     std::span<float> results) {
+  if (SmallReduction::fits(table, work)) {
+    SmallReduction small;
+    if (const auto begun = small.begin(table, work.bags.ids); !begun) return begun;
+    table.count(small.fold(table, work, results));
+    return {};
+  }
   Reducer reducer(table, work, results);
   if (const auto begun = reducer.begin(); !begun) return begun;
   for (bool more = !work.bags.offsets.empty(); more;) {

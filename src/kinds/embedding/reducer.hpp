@@ -47,6 +47,9 @@ class Reducer {
   static constexpr std::uint32_t kRunRows = 16;
   static constexpr int kTriesMax = 8;
 
+  /// Whether sums of groups may stand for rows.
+  [[nodiscard]] static bool reads_sums(const ReductionWork& work);
+
   /// Requires: no fault_of_work(); `results` has room for result_width() floats of each bag.
   Reducer(const EmbeddingTable& table, const ReductionWork& work, std::span<float> results,
           const GatherKit& kit = gather_kit(base::isa()));
@@ -74,8 +77,8 @@ class Reducer {
 
   std::expected<bool, WrongId> run();
   [[nodiscard]] std::uint32_t choose_rows();
-  [[nodiscard]] std::uint64_t sequence_of(const PageList& list, std::uint32_t page) const;
-  [[nodiscard]] std::uint64_t sequence_again(const PageList& list, std::uint32_t page) const;
+  template <bool kSums, class Take>
+  void for_sequences(const PageList& list, std::uint32_t rows, const Take& take) const;
   [[nodiscard]] Look read_sequences(const PageList& list, std::uint32_t rows,
                                     Sequences& sequences) const;
   [[nodiscard]] bool are_as_before(const PageList& list, std::uint32_t rows,

@@ -45,6 +45,10 @@ class PageList {
     const auto ref = base::load_shared<std::uint64_t>(at(page));
     return base_ + wire::Ref{ref}.offset() + sizeof(PageHeader);
   }
+  /// Where the sequence of the first page lies; those of others are a PageEntry apart.
+  [[nodiscard]] std::uintptr_t first_sequence() const {
+    return reinterpret_cast<std::uintptr_t>(at(0) + offsetof(PageEntry, sequence));
+  }
   [[nodiscard]] std::uint64_t sequence_of(std::uint32_t page) const {
     return base::load_shared<std::uint64_t>(at(page) + offsetof(PageEntry, sequence),
                                             std::memory_order_acquire);

@@ -101,16 +101,30 @@ std::expected<void, WrongId> RowWindow::fill_plain() {
   return {};
 }
 
-void RowWindow::resolve_planned(const PageList& list, const PlannedRow& row, std::uint32_t at) {
+void RowWindow::resolve_sum(const PlannedRow& row, std::uint32_t at) {
   planned_->of[at] = row;
-  if (row.mask == 0) {
-    resolve(list, row.row, at);
-    return ask_for(rows_[at], table_.row_bytes(), at);
-  }
-  const Memo::Sum sum = memo_->sum_of(memo_->numbering().group(row.row), row.mask);
+  const Memo::Sum sum = memo_->sum_at(row.sum);
   rows_[at] = sum.at;
   pages_[at] = sum.page | kSumPage;
-  ask_for(sum.at, memo_->sum_bytes(), at);
+}
+
+void RowWindow::resolve_row(const PageList& list, const PlannedRow& row, std::uint32_t at) {
+  planned_->of[at] = row;
+  resolve(list, row.row, at);
+}
+
+// Those of a bag come at once, and memory takes no more than some lines at a time: so lines are
+// asked for here at the beginning alone, and later ones while rows before them are folded.
+void RowWindow::take_planned(const PageList& list) {
+  const std::span<const PlannedRow> rows = planned_->planner.planned();
+  const std::uint32_t sums = planned_->planner.sums();
+  const std::uint32_t begin = tail_;
+  for (const PlannedRow& row : rows.first(sums)) resolve_sum(row, tail_++);
+  for (const PlannedRow& row : rows.subspan(sums)) resolve_row(list, row, tail_++);
+  if (first_ != 0) return;
+  for (std::uint32_t at = begin; at < tail_; ++at) {
+    ask_for(rows_[at], at - begin < sums ? memo_->sum_bytes() : table_.row_bytes(), at);
+  }
 }
 
 std::expected<void, WrongId> RowWindow::fill_planned() {
@@ -120,13 +134,16 @@ std::expected<void, WrongId> RowWindow::fill_planned() {
          plan.bag - bag_ < Planned::kBags) {
     const std::uint32_t end = end_of_ids(plan.bag);
     const std::uint32_t some = std::min(end - plan.id, MemoPlanner::kPieceIds);
-    const auto wrong = plan.planner.plan(bags_.ids.subspan(plan.id, some));
+    const auto piece = bags_.ids.subspan(plan.id, some);
+    const auto behind = bags_.ids.subspan(plan.id + some);
+    plan.planner.expect(behind.first(std::min<std::size_t>(behind.size(), kExpectedIds)));
+    const auto wrong = plan.planner.plan(piece);
     if (wrong) {
       const std::uint32_t at = plan.id + *wrong;
       return std::unexpected(WrongId{bags_.ids[at], at, table_rows_});
     }
     if (tail_ + plan.planner.planned().size() > Planned::kRoom) compact();
-    for (const PlannedRow& row : plan.planner.planned()) resolve_planned(list, row, tail_++);
+    take_planned(list);
     plan.id += some;
     if (plan.id == end) plan.ends[plan.bag++ % Planned::kBags] = first_ + size();
   }
@@ -162,7 +179,8 @@ void RowWindow::put_back(std::span<const std::uint64_t> sequences) {
     std::uint32_t at = i;
     for (std::uint32_t mask = sum.mask; mask != 0; mask &= mask - 1, ++at) {
       const auto member = static_cast<std::uint32_t>(std::countr_zero(mask));
-      resolve_planned(list, {memo_->row_of(group, member), 0}, at);
+      resolve_row(list, {memo_->row_of(group, member), 0, 0}, at);
+      ask_for(rows_[at], table_.row_bytes(), at);
     }
     for (std::size_t bag = bag_; bag < plan.bag; ++bag) {
       std::uint32_t& end = plan.ends[bag % Planned::kBags];

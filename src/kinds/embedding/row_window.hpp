@@ -40,6 +40,8 @@ class RowWindow {
   static constexpr std::uint32_t kAskedBytesMax = 128 << 10;
   /// The number of a page of sums has this bit.
   static constexpr std::uint32_t kSumPage = std::uint32_t{1} << 31;
+  /// Of the next bags so many ids are looked up soon.
+  static constexpr std::uint32_t kExpectedIds = 64;
   static constexpr std::uint32_t kNotPlanned = ~std::uint32_t{0};
 
   /// The table and the bags outlive it.
@@ -79,7 +81,9 @@ class RowWindow {
   std::expected<void, WrongId> fill_planned();
   void compact();
   void resolve(const PageList& list, std::uint32_t row, std::uint32_t at);
-  void resolve_planned(const PageList& list, const PlannedRow& row, std::uint32_t at);
+  void resolve_sum(const PlannedRow& row, std::uint32_t at);
+  void resolve_row(const PageList& list, const PlannedRow& row, std::uint32_t at);
+  void take_planned(const PageList& list);
   [[nodiscard]] std::uint32_t end_of_ids(std::size_t bag) const;
 
   const EmbeddingTable& table_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/hash/apply_redo.hpp"
 
-#include <bit>
 #include <utility>
 
 #include "base/assert.hpp"
+#include "kinds/hash/calls.hpp"
 #include "kinds/hash/redo_record.hpp"
 #include "wire/payload_reader.hpp"
 
@@ -43,11 +43,11 @@ Result<std::shared_ptr<HashMap>> restore_hash_map(HashStore& store,
                                                   const catalog::CreatedObject& created) {
   wire::PayloadReader reader(created.form);
   const auto shape = reader.take<HashShape>();
-  const bool good = reader.complete() && std::has_single_bit(shape.partitions) &&
-                    shape.partitions <= kPartitionsMax && shape.versions <= 1;
+  const std::string_view group = reader.rest();
+  const bool good = reader.good() && !hash_calls::fault_of_shape(shape, group);
   if (!good) return catalog::corrupt(RedoFault::form);
   return store.catalog.restore<HashMap>(created, [&](std::uint32_t id, std::string own_name) {
-    HashOptions options = options_of(shape);
+    HashOptions options = options_of(shape, group);
     options.durability = created.durability;
     return make_hash_map(store, id, std::move(own_name), options);
   });

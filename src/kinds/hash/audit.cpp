@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/atomic_bytes.hpp"
+#include "memory/shared_clock.hpp"
 
 namespace espalier::hash {
 namespace {
@@ -64,6 +65,10 @@ void Auditor::audit_header() {
             header.versions == (map_.versions ? 1u : 0u) && header.seed[0] == map_.seed.first &&
             header.seed[1] == map_.seed.second,
         "the header says that the map is made otherwise, at", map_.header_offset);
+  const memory::SharedClock* const shared = map_.group().clock();
+  const std::uint64_t own = map_.header_offset + offsetof(HashHeader, read_version);
+  check(header.clock_offset == (shared != nullptr ? shared->place() : own),
+        "the header names another clock, at", map_.header_offset);
 }
 
 template <class Header>

@@ -10,6 +10,7 @@
 
 #include "kinds/hash/format.hpp"
 #include "wire/call_codec.hpp"
+#include "wire/object.hpp"
 
 namespace espalier::hash {
 class HashMap;
@@ -19,11 +20,18 @@ namespace espalier::hash_calls {
 
 inline constexpr std::uint32_t kKeyBytesMax = 65535;
 
-[[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(const hash::HashShape& shape) {
+[[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(const hash::HashShape& shape,
+                                                               std::string_view group) {
   if (!std::has_single_bit(shape.partitions) || shape.partitions > hash::kPartitionsMax) {
     return wire::Fault{shape.partitions, "the partitions are no power of two from 1 to 512"};
   }
-  if (shape.versions > 1) return wire::Fault{shape.versions};
+  if (shape.versions > 1 || shape.reserved != 0) return wire::Fault{shape.versions};
+  if (shape.group_bytes != group.size()) {
+    return wire::Fault{shape.group_bytes, "the group's name is not as long as the shape says"};
+  }
+  if (!wire::is_group_of(group, shape.versions != 0)) {
+    return wire::Fault{shape.group_bytes, wire::kVersionsOfGroup};
+  }
   return std::nullopt;
 }
 
@@ -34,14 +42,16 @@ struct Opened {
   std::uint32_t id = 0;
   hash::HashShape shape{};
   std::uint64_t durability = 0;  ///< that it was made with (wire/object.hpp)
+  wire::OwnBytes group;          ///< its name; empty: it names none
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);
     message.read_version(self.durability);
     message.fixed(self.shape);
+    message.rest(self.group, "the group's name", wire::kObjectNameBytesMax);
   }
   [[nodiscard]] static Opened of(const hash::HashMap& map);
-  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape); }
+  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_shape(shape, group); }
 };
 
 struct Numbers {
@@ -117,15 +127,17 @@ struct Create {
   std::string_view name;
   hash::HashShape shape{};
   std::uint32_t durability = 0;
+  std::string_view group{};
 
   static constexpr void fields(auto& self, auto& message) {
     message.name(self.name, "the hash map's name");
     message.argument(self.durability, wire::kDurabilityWords);
     message.fixed(self.shape, "HashShape");
+    message.rest(self.group, "the group's name", wire::kObjectNameBytesMax);
   }
   [[nodiscard]] std::optional<wire::Fault> fault() const {
     const auto wrong = wire::fault_of_durability(durability);
-    return wrong ? wrong : fault_of_shape(shape);
+    return wrong ? wrong : fault_of_shape(shape, group);
   }
 };
 

@@ -96,11 +96,12 @@ Begun<typename Request::Reply> begin_at_once(HashMap& of, const Request& asked, 
 }  // namespace
 
 Opened Opened::of(const HashMap& map) {
-  return {map.id(), map.shape(), wire::number_of(map.options().durability)};
+  return {map.id(), map.shape(), wire::number_of(map.options().durability),
+          wire::OwnBytes(map.options().group)};
 }
 
 Result<std::shared_ptr<HashMap>> obtain(catalog::Catalog& catalog, const Create& asked) {
-  hash::HashOptions options = hash::options_of(asked.shape);
+  hash::HashOptions options = hash::options_of(asked.shape, asked.group);
   options.durability = wire::durability_of(asked.durability);
   return hash::create_hash_map(hash::hash_store_of(catalog), asked.name, options);
 }

@@ -19,7 +19,7 @@
 namespace espalier::hash {
 
 inline constexpr std::uint64_t kHashMagic = 0x4853'4148'5249'4c45;  // "ELIRHASH"
-inline constexpr std::uint32_t kHashFormat = 2;
+inline constexpr std::uint32_t kHashFormat = 3;
 
 inline constexpr std::uint32_t kLineBytes = 64;
 inline constexpr std::uint32_t kSegmentBytes = 16384;
@@ -164,7 +164,8 @@ struct HashHeader {
   std::uint32_t reserved;
   std::uint64_t seed[2];
   std::uint64_t read_version;  // on a line of its own: every read begins with it
-  std::uint64_t reserved_read[7];
+  std::uint64_t clock_offset;  // of the read version that counts: this one, or its group's
+  std::uint64_t reserved_read[6];
   std::uint64_t write_version;
   std::uint64_t reserved_write[7];
 };
@@ -174,6 +175,7 @@ static_assert(offsetof(HashHeader, magic) == 24 && offsetof(HashHeader, format) 
 static_assert(offsetof(HashHeader, partitions) == 36 && offsetof(HashHeader, versions) == 40);
 static_assert(offsetof(HashHeader, seed) == 48);
 static_assert(offsetof(HashHeader, read_version) == 64);
+static_assert(offsetof(HashHeader, clock_offset) == 72);
 static_assert(offsetof(HashHeader, write_version) == 128);
 
 /// Where a hash map lies, for a client that is to read it by READs alone: a field of the answer to
@@ -280,10 +282,12 @@ struct VersionLink {
 static_assert(sizeof(VersionLink) == 32 && std::has_unique_object_representations_v<VersionLink>);
 static_assert(offsetof(VersionLink, newer) == 16 && offsetof(VersionLink, older) == 24);
 
-/// What a hash map is made of, for those who list it.
+/// What a hash map is made of, for those who list it. The name of its group follows.
 struct HashShape {
   std::uint32_t partitions;
-  std::uint32_t versions;
+  std::uint8_t versions;     // 1 or 0
+  std::uint8_t group_bytes;  // of the group's name; 0: none is named
+  std::uint16_t reserved;
   std::uint64_t snapshot_bytes_max;
 };
 static_assert(sizeof(HashShape) == 16 && std::has_unique_object_representations_v<HashShape>);

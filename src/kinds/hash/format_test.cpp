@@ -58,12 +58,15 @@ TEST(HashFormat, HeaderHasItsBytes) {
   header.seed[1] = 6;
   header.read_version = 7;
   header.write_version = 8;
+  header.clock_offset = 9;
   const auto eight = [](char first) { return std::string(1, first) + std::string(7, '\0'); };
   std::string bytes("\x01\0\0\0\x02\0\0\0", 8);
-  bytes += eight(3) + eight(4) + "ELIRHASH" + std::string("\x02\0\0\0\x40\0\0\0", 8) + eight(1);
-  bytes +=
-      eight(5) + eight(6) + eight(7) + std::string(56, '\0') + eight(8) + std::string(56, '\0');
+  bytes += eight(3) + eight(4) + "ELIRHASH" + std::string("\x03\0\0\0\x40\0\0\0", 8) + eight(1);
+  bytes += eight(5) + eight(6) + eight(7) + eight(9) + std::string(48, '\0') + eight(8) +
+           std::string(56, '\0');
   EXPECT_EQ(base::bytes_of(header), bytes);
+  EXPECT_EQ(base::bytes_of(HashShape{0x04030201, 5, 6, 0x0807, 0x100F0E0D0C0B0A09}),
+            "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0A\x0B\x0C\x0D\x0E\x0F\x10");
 }
 
 // Computed by another program, from docs/formats/hash.md.

@@ -15,7 +15,7 @@
 #include "base/durable_mark.hpp"
 #include "catalog/reserved_versions.hpp"
 #include "catalog/samples.hpp"
-#include "memory/shared_clock.hpp"
+#include "store/clock_groups.hpp"
 #include "store/durable_store.hpp"
 #include "store/store_core.hpp"
 
@@ -42,15 +42,20 @@ void let_go(HashMap* map) {
   dropped.add(std::move(last));
 }
 
+std::string form_of(const HashOptions& options) {
+  const HashShape shape = shape_of(options);
+  return std::string(base::bytes_of(shape)) + options.group;
+}
+
 }  // namespace
 
-HashMap::HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options)
+HashMap::HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options,
+                 store::ClockMember group)
     : store_(store),
       name_(std::move(name)),
       options_(options),
-      clock_(store.core.clock && options.versions
-                 ? store.core.clock_for(options.durability)->clock()
-                 : own_clock_),
+      group_(std::move(group)),
+      clock_(group_.clock() != nullptr ? group_.clock()->clock() : own_clock_),
       records_(store.pool, id),
       retirement_(store.pool, records_, options.partitions),
       services_{store.pool,  store.reclaimer, *this, clock_,          records_,
@@ -68,7 +73,10 @@ Result<std::unique_ptr<HashMap>> HashMap::create(HashStore& store, std::uint32_t
   }
   const auto drawn = options.seed ? Result<HashSeed>(*options.seed) : draw_seed();
   if (!drawn) return std::unexpected(drawn.error());
-  std::unique_ptr<HashMap> map(new HashMap(store, id, std::move(name), options));
+  auto group = options.versions ? store.core.groups->join(options.group, options.durability)
+                                : Result<store::ClockMember>();
+  if (!group) return std::unexpected(group.error());
+  std::unique_ptr<HashMap> map(new HashMap(store, id, std::move(name), options, std::move(*group)));
   if (const auto made = map->make_header(*drawn); !made) return std::unexpected(made.error());
   if (const auto kept = map->reserve_links(); !kept) return std::unexpected(kept.error());
   store.reclaimer.add(*map, map->name_, map->clock_, options.snapshot_bytes_max);
@@ -112,6 +120,8 @@ Result<void> HashMap::make_header(const HashSeed& drawn) {
   fields.versions = versions ? 1 : 0;
   fields.seed[0] = seed.first;
   fields.seed[1] = seed.second;
+  fields.clock_offset = group_.clock() != nullptr ? group_.clock()->place()
+                                                  : *offset + offsetof(HashHeader, read_version);
   base::copy_shared(head, reinterpret_cast<const std::byte*>(&fields), sizeof fields);
   const PartitionLine line{};
   for (std::uint32_t i = 0; i < options_.partitions; ++i) {
@@ -287,8 +297,8 @@ void HashMap::drop(HashSnapshot snapshot) noexcept {
 
 void HashMap::record_to(catalog::RedoSink* sink) {
   base::DurableMark* const mark = sink != nullptr ? &sink->mark() : nullptr;
-  if (shares_clock()) {
-    store_.core.clock_for(options_.durability)->wait_for_records(mark);
+  if (group_.clock() != nullptr) {
+    group_.clock()->wait_for_records(mark);
   } else {
     clock_.wait_for_records(mark);
   }
@@ -303,12 +313,10 @@ void HashMap::set_dropped() {
   base::store_shared<std::uint64_t>(head + offsetof(HashHeader, superseded), 0,
                                     std::memory_order_release);
   dropped_.store(true, std::memory_order_release);
+  group_.leave();
 }
 
-std::string HashMap::description() const {
-  const HashShape own = shape();
-  return std::string(base::bytes_of(own));
-}
+std::string HashMap::description() const { return form_of(options_); }
 
 std::uint64_t HashMap::memory_bytes() const {
   std::uint64_t bytes =
@@ -381,9 +389,9 @@ Result<std::shared_ptr<HashMap>> create_hash_map(HashStore& store, std::string_v
   if (!options.versions && tree::must_be_durable(store.catalog, *durability)) {
     return fail(Code::unsupported);
   }
-  const HashShape form{options.partitions, options.versions ? 1u : 0u, options.snapshot_bytes_max};
+  if (!wire::is_group_of(options.group, options.versions)) return fail(Code::invalid_argument);
   return store.catalog.create<HashMap>(
-      name, base::bytes_of(form),
+      name, form_of(options),
       [&](std::uint32_t id, std::string own) {
         return make_hash_map(store, id, std::move(own), options);
       },

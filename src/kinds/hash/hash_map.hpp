@@ -34,6 +34,7 @@
 #include "kinds/hash/write.hpp"
 #include "memory/staged_bytes.hpp"
 #include "memory/version_clock.hpp"
+#include "store/clock_member.hpp"
 
 namespace espalier::tree {
 struct StarvedWrite;
@@ -50,7 +51,17 @@ struct HashOptions {
   /// none: drawn
   std::optional<HashSeed> seed{};
   std::optional<Durability> durability{};  ///< nothing: what its store promises
+  std::string group{};                     ///< as MapOptions::group
 };
+
+[[nodiscard]] inline HashShape shape_of(const HashOptions& options) {
+  HashShape shape{};
+  shape.partitions = options.partitions;
+  shape.versions = options.versions ? 1 : 0;
+  shape.group_bytes = static_cast<std::uint8_t>(options.group.size());
+  shape.snapshot_bytes_max = options.snapshot_bytes_max;
+  return shape;
+}
 
 /// What a key is at a version. The value is good as long as its reader is.
 struct HashAnswer {
@@ -193,9 +204,8 @@ class HashMap final : public HashView,
   void release_id(std::uint32_t id) noexcept override { retirement_.release(id); }
   void buffer_freed(memory::SizeClass, memory::BufferCache&) noexcept override {}
 
-  [[nodiscard]] HashShape shape() const {
-    return {options_.partitions, versions ? 1u : 0u, options_.snapshot_bytes_max};
-  }
+  [[nodiscard]] HashShape shape() const { return shape_of(options_); }
+  [[nodiscard]] const store::ClockMember& group() const { return group_; }
   /// What it was made with.
   [[nodiscard]] const HashOptions& options() const { return options_; }
   /// Cost: counters of each partition, and two locks.
@@ -249,8 +259,8 @@ class HashMap final : public HashView,
   /// Version links reserved for erases, which must succeed in a full store: they make room.
   static constexpr std::size_t kSpareLinks = 16;
 
-  HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options);
-  [[nodiscard]] bool shares_clock() const { return &clock_ != &own_clock_; }
+  HashMap(HashStore& store, std::uint32_t id, std::string name, const HashOptions& options,
+          store::ClockMember group);
   void begin_freeing();
   [[nodiscard]] std::uint64_t free_step();
   [[nodiscard]] std::uint64_t long_bytes() const {
@@ -293,7 +303,8 @@ class HashMap final : public HashView,
   const std::string name_;
   const HashOptions options_;
   memory::VersionClock own_clock_;
-  memory::VersionClock& clock_;  // that, or its store's
+  store::ClockMember group_;
+  memory::VersionClock& clock_;  // its own, or that of its group
   RecordStore records_;
   Retirement retirement_;
   HashServices services_;
@@ -381,8 +392,9 @@ class HashReader {
 };
 
 /// What a map of this shape is made by.
-[[nodiscard]] inline HashOptions options_of(const HashShape& shape) {
+[[nodiscard]] inline HashOptions options_of(const HashShape& shape, std::string_view group) {
   HashOptions options;
+  options.group = group;
   options.partitions = shape.partitions;
   options.versions = shape.versions != 0;
   options.snapshot_bytes_max = shape.snapshot_bytes_max;

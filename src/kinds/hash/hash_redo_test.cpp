@@ -191,7 +191,7 @@ TEST(HashRedo, WhatIsNoRecordIsRefused) {
   EXPECT_EQ(apply(28, 3, 8), number(RedoFault::too_short));
   EXPECT_EQ(other.map->numbers().entries, 0u);
   EXPECT_EQ(other.map->clock().taken(), 0u);
-  const HashShape shape{3, 1, 0};
+  const HashShape shape{3, 1, 0, 0, 0};
   const auto made =
       restore_hash_map(other.parts.store, {ObjectKind::hash, 9, "other", base::bytes_of(shape)});
   ASSERT_FALSE(made);

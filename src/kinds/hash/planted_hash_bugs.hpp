@@ -38,6 +38,7 @@ enum class Bug : std::uint8_t {
   line_before_buckets,         // and one by a partition's line that came before them
   kept_record_believed,        // and a record that is remembered, whatever lies there now
   any_record_kept,             // and remembers records that nothing has named
+  own_clock_read,              // and the version in the header of a map that shares its clock
   other_term_believed,         // and what was read under a lease that was lost
   spare_links_not_first,       // what comes back is any write's, before erases have what they need
 };

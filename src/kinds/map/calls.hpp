@@ -10,15 +10,28 @@
 #include "kinds/map/format/map_place.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "wire/call_codec.hpp"
+#include "wire/object.hpp"
 #include "wire/ref.hpp"
 
 namespace espalier::map_calls {
 
 inline constexpr wire::Limits kOfAMap{.map = true};
 
-[[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(const wire::MapShape& shape) {
-  const bool good = shape.versions <= 1 && shape.key_bytes_max == 0;
-  return good ? std::nullopt : std::optional(wire::Fault{shape.versions});
+[[nodiscard]] inline std::optional<wire::Fault> fault_of_group(const wire::MapShape& shape,
+                                                               std::string_view group) {
+  if (shape.group_bytes != group.size()) {
+    return wire::Fault{shape.group_bytes, "the group's name is not as long as the shape says"};
+  }
+  if (!wire::is_group_of(group, shape.versions != 0)) {
+    return wire::Fault{shape.group_bytes, wire::kVersionsOfGroup};
+  }
+  return std::nullopt;
+}
+
+[[nodiscard]] inline std::optional<wire::Fault> fault_of_shape(const wire::MapShape& shape,
+                                                               std::string_view group) {
+  const bool good = shape.versions <= 1 && shape.key_bytes_max == 0 && shape.reserved == 0;
+  return good ? fault_of_group(shape, group) : std::optional(wire::Fault{shape.versions});
 }
 
 // --- replies -------------------------------------------------------------------------------------
@@ -27,15 +40,23 @@ inline constexpr wire::Limits kOfAMap{.map = true};
 struct Opened {
   std::uint32_t id = 0;
   wire::MapShape shape{};
-  std::string_view shard_map;    ///< of a shard; else empty
+  std::string_view behind;       ///< of a shard its shard map, else the group's name
   std::uint64_t durability = 0;  ///< that it was made with (wire/object.hpp)
 
   static constexpr void fields(auto& self, auto& message) {
     message.version(self.id);
     message.read_version(self.durability);
     message.fixed(self.shape);
-    message.rest(self.shard_map);
+    message.rest(self.behind);
   }
+  /// A shard is in no group.
+  [[nodiscard]] std::string_view group() const {
+    return shape.group_bytes != 0 ? behind : std::string_view();
+  }
+  [[nodiscard]] std::string_view shard_map() const {
+    return shape.group_bytes != 0 ? std::string_view() : behind;
+  }
+  [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_group(shape, group()); }
 };
 
 struct Numbers {
@@ -92,15 +113,17 @@ struct Create {
   std::string_view name;
   wire::MapShape shape{};
   std::uint32_t durability = 0;
+  std::string_view group{};
 
   static constexpr void fields(auto& self, auto& message) {
     message.name(self.name, "the map's name");
     message.argument(self.durability, wire::kDurabilityWords);
     message.fixed(self.shape, "MapShape");
+    message.rest(self.group, "the group's name", wire::kObjectNameBytesMax);
   }
   [[nodiscard]] std::optional<wire::Fault> fault() const {
     const auto wrong = wire::fault_of_durability(durability);
-    return wrong ? wrong : fault_of_shape(shape);
+    return wrong ? wrong : fault_of_shape(shape, group);
   }
 };
 
@@ -131,7 +154,10 @@ struct CreateShard {
   }
   [[nodiscard]] std::optional<wire::Fault> fault() const {
     const auto wrong = wire::fault_of_durability(durability);
-    return wrong ? wrong : fault_of_shape(shape);
+    if (shape.group_bytes != 0) {
+      return wire::Fault{shape.group_bytes, "a map over several nodes is in no group"};
+    }
+    return wrong ? wrong : fault_of_shape(shape, {});
   }
 };
 

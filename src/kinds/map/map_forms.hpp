@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include "espalier/types.hpp"
 #include "wire/message.hpp"
@@ -19,14 +20,16 @@ namespace espalier::tree {
   shape.node_bytes = options.node_bytes;
   shape.log_bytes = options.log_bytes;
   shape.versions = options.versions ? 1 : 0;
+  shape.group_bytes = static_cast<std::uint8_t>(options.group.size());
   shape.key_bytes_max = key_bytes_max;
   return shape;
 }
 
 /// `durability`: as a number of wire/object.hpp.
-[[nodiscard]] inline MapOptions options_of(const wire::MapShape& shape,
+[[nodiscard]] inline MapOptions options_of(const wire::MapShape& shape, std::string_view group,
                                            std::uint64_t durability = 0) {
   MapOptions options;
+  options.group = group;
   options.durability = wire::durability_of(durability);
   options.snapshot_bytes_max = shape.snapshot_bytes_max;
   options.node_bytes = shape.node_bytes;

@@ -13,14 +13,21 @@ namespace {
 
 TEST(MapForms, OptionsComeBackAsTheyWere) {
   for (const bool versions : {false, true}) {
-    const MapOptions options{1024, 128, versions, 77};
+    const MapOptions options{.node_bytes = 1024,
+                             .log_bytes = 128,
+                             .versions = versions,
+                             .snapshot_bytes_max = 77,
+                             .group = "bank"};
     const wire::MapShape shape = shape_of(options, 9);
     EXPECT_EQ(shape.key_bytes_max, 9u);
-    const MapOptions back = options_of(shape);
+    const MapOptions back = options_of(shape, "bank", 3);
     EXPECT_EQ(back.node_bytes, 1024u);
     EXPECT_EQ(back.log_bytes, 128u);
     EXPECT_EQ(back.versions, versions);
     EXPECT_EQ(back.snapshot_bytes_max, 77u);
+    EXPECT_EQ(shape.group_bytes, 4u);
+    EXPECT_EQ(back.group, "bank");
+    EXPECT_EQ(back.durability, Durability::sync);
   }
 }
 

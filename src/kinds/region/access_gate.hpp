@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A gate before memory: accesses of this process's threads pass it, until it is closed; then those
-// that had begun are over, and none begins.
+// A gate before memory: threads of this process enter it for each access. After close() no access
+// is in progress, and none begins.
 //
-// Each thread counts itself in at a place that few others share. It counts first and looks at the
-// gate then; who closes it does so first and looks at the places then: so one of the two sees the
-// other.
+// Each thread counts itself in a slot that few others share. It counts first, then checks the gate;
+// close() closes first, then reads the slots: so one of the two sees the other.
 //
 // Thread: any.
 #pragma once
@@ -23,8 +22,9 @@ class AccessGate {
   AccessGate(const AccessGate&) = delete;
   AccessGate& operator=(const AccessGate&) = delete;
 
-  /// One access. False: the gate is closed, and there must be none. Must be short: who closes the
-  /// gate waits for it. Cost: two atomic steps on a line that few threads share.
+  /// One access. False: the gate is closed, and the caller must not access the memory. Must be
+  /// short, because close() waits for it. Cost: two atomic operations on a line that few threads
+  /// share.
   class Pass {
    public:
     explicit Pass(AccessGate& gate) : inside_(gate.places_[place_of_thread()].inside) {
@@ -41,7 +41,7 @@ class AccessGate {
     bool passed_;
   };
 
-  /// Waits for accesses that go on.
+  /// Closes the gate and waits for accesses in progress.
   void close() {
     closed_.store(true, std::memory_order_seq_cst);
     for (const Place& place : places_) {

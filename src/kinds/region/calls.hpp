@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of regions: what is asked of one, and what is answered. Those that use one take the
-// right of a peer, and no device hands them on.
+// The calls of regions: requests and replies. Those that access a region require the right of a
+// peer, and devices do not relay them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ namespace espalier::region_calls {
 
 // --- replies -------------------------------------------------------------------------------------
 
-/// A region by the number that its node gave it.
+/// A region by its number at the node.
 struct Opened {
   std::uint32_t id = 0;
   std::uint64_t bytes = 0;
@@ -37,7 +37,7 @@ struct Bytes {
   }
 };
 
-/// A word as it was before.
+/// The previous value of a word.
 struct Word {
   std::uint64_t before = 0;
 
@@ -183,7 +183,7 @@ struct CompareSwap {
   }
 };
 
-/// A key of the session's own, by which it READs, WRITEs and adds itself.
+/// Requests a key of the session's own, by which it READs, WRITEs and uses atomics itself.
 struct OpenKey {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::one_sided_region,
@@ -195,7 +195,8 @@ struct OpenKey {
       .object = wire::Names::by_id};
   using Reply = Granted;
 
-  /// Another key than before, which is revoked: what left by it can take no effect any more.
+  /// A new key; revokes the previous one, so that requests sent under it can take no effect any
+  /// more.
   static constexpr std::uint32_t kAnother = 1;
 
   std::uint32_t id = 0;

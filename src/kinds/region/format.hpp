@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is said of regions in requests and answers (docs/formats/region.md). The bytes of a region
-// have no format: they are its users'.
+// Message formats of regions (docs/formats/region.md). The bytes of a region have no format: they
+// belong to its users.
 //
 // Thread: plain values.
 #pragma once
@@ -12,9 +12,9 @@
 
 namespace espalier::region {
 
-/// Longest read or write of one request. What is longer goes by several.
+/// Longest read or write of one request. Longer ones are split.
 inline constexpr std::uint32_t kRequestBytesMax = 65536;
-/// Atomics are on words of so many bytes, at a multiple of that.
+/// Size and alignment of the word of an atomic.
 inline constexpr std::uint64_t kWordBytes = 8;
 
 ///   0        8       12         16
@@ -42,7 +42,7 @@ static_assert(sizeof(RegionSwap) == 24 && offsetof(RegionSwap, compare) == 8);
 static_assert(offsetof(RegionSwap, swap) == 16);
 static_assert(std::has_unique_object_representations_v<RegionSwap>);
 
-/// Where a session may READ and WRITE, by a key of its own, and whether atomics are granted too.
+/// Where a session may READ and WRITE by a key of its own, and whether atomics are granted too.
 ///
 ///   0      8       16    20      24
 ///   +------+-------+-----+-------+
@@ -59,8 +59,7 @@ static_assert(offsetof(RegionGrant, key) == 16 && offsetof(RegionGrant, flags) =
 static_assert(std::has_unique_object_representations_v<RegionGrant>);
 inline constexpr std::uint32_t kGrantsAtomics = 1;
 
-/// What the record that it was made says of a region that keeps its bytes. Of another it says 8
-/// bytes: how many there are.
+/// The form of a persistent region in its creation record. That of any other is its size, 8 bytes.
 ///
 ///   0       8      12         16
 ///   +-------+------+----------+
@@ -74,11 +73,12 @@ struct PersistentForm {
   std::uint32_t reserved;
 };
 static_assert(sizeof(PersistentForm) == 16 && offsetof(PersistentForm, kind) == 8);
+static_assert(offsetof(PersistentForm, reserved) == 12);
 static_assert(std::has_unique_object_representations_v<PersistentForm>);
 
-/// What keeps an access from being made, as the detail of invalid_argument.
+/// Why an access is invalid, as the detail of invalid_argument.
 enum class RegionFault : std::uint32_t {
-  beyond = 1,      // not all of it is within the region
+  beyond = 1,      // the range exceeds the region
   misaligned = 2,  // an atomic whose offset is no multiple of 8
 };
 

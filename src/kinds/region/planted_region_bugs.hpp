@@ -10,10 +10,10 @@ namespace espalier::region {
 
 enum class Bug : std::uint8_t {
   none,
-  keys_kept,                // a drop leaves the keys of sessions good
-  gate_open,                // a drop lets this process's threads go on
-  not_counted,              // a region takes nothing of its store's limit
-  key_kept_beside_another,  // a session that asks for another key keeps the one before
+  keys_kept,                // a drop does not revoke the keys of sessions
+  gate_open,                // a drop does not stop this process's threads
+  not_counted,              // a region is not charged to its store's limit
+  key_kept_beside_another,  // a request for another key does not revoke the previous one
 };
 
 using base::planted;

@@ -173,7 +173,7 @@ std::size_t RegionObject::keys() const {
   return keys_.size();
 }
 
-// Under the lock: whoever finds that a key is gone may rely on its being revoked.
+// Under the lock: a thread that finds a key gone may rely on its being revoked.
 void RegionObject::revoke(std::uint64_t number) {
   const std::lock_guard lock(mutex_);
   keys_.erase(number);

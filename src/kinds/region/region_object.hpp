@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 // A region: so many bytes under a name, and nothing else. Other nodes and their clients read and
-// write them, by keys or by asking, and what they write is believed by nobody here.
+// write them, by keys or by requests; the node does not trust the contents.
 //
 // The bytes lie in shared memory of their own, not in the store's: over shm a session maps what it
-// may write, whole pages of it, and nothing of a store may ever be writable from elsewhere. So a
-// region takes a page at least and a descriptor, is never used for anything else, and counts
-// against the store's limit.
+// may write, in whole pages, and no part of a store may ever be writable from outside. So a region
+// takes at least a page and a descriptor, its memory is never reused, and it counts against the
+// store's limit.
 //
-// A key is one session's. It is revoked when the session ends, or when the region is dropped,
+// A key belongs to one session. It is revoked when the session ends or the region is dropped,
 // whichever comes first.
 //
 // Invariants
-// 1. Once set_dropped() has returned, no access to the bytes begins in this process, none goes on,
-//    and no key of it is good. A peer that maps the memory (shm) and was in the middle of a WRITE
-//    may finish that, and is told that it was refused; nobody reads these bytes any more.
-// 2. Words of 8 bytes at multiples of 8 are not torn, and all atomics on them are of one unit: the
-//    processor's.
+// 1. Once set_dropped() has returned, no access to the bytes begins or is in progress in this
+//    process, and no key of it is valid. A peer that maps the memory (shm) may finish a WRITE in
+//    progress, which completes with an error; the bytes are not read any more.
+// 2. Words of 8 bytes at multiples of 8 are not torn, and all atomics on them go through one unit:
+//    the processor's.
 //
-// The bytes make no records: of a store that is made again they are zeros, unless the region keeps
-// them, in a file on persistent memory (region_files.hpp). Such a region is written past the
-// processor's cache, and over a fabric as one that is registered as persistent is
-// (fabric/placement.hpp); so no session has atomics on it, nor maps it: these ask the node.
+// The bytes are not recorded: after recovery they are zeros, unless the region is persistent: a file
+// on persistent memory (region_files.hpp), which is written past the processor's cache. Over a
+// fabric it is registered as persistent (fabric/placement.hpp), and no session may map it or modify
+// it by atomics of the fabric: such clients send requests to the node.
 //
 // Thread: any.
 #pragma once
@@ -64,16 +64,16 @@ class RegionObject final : public catalog::Object,
  public:
   static constexpr ObjectKind kKind = ObjectKind::region;
   static constexpr bool kAnswersReleased = true;  // writes make no records
-  /// Of a process: each takes a descriptor, and each key of it another.
+  /// Limit of a process: each region takes a descriptor, and each key of it another.
   static constexpr std::uint32_t kMost = 512;
 
-  /// `limited`: the store whose limit is for it too; it outlives this.
+  /// `limited`: the store whose limit is charged; it outlives this.
   /// Errors: out_of_memory (the limit, or there are kMost), system. Requires: `bytes` is not 0.
   static Result<std::shared_ptr<RegionObject>> make(memory::Region& limited, std::uint32_t id,
                                                     std::string name, std::uint64_t bytes,
                                                     const RegionSource& source = {});
   ~RegionObject() override;
-  /// Those that there are.
+  /// Number of regions in the process.
   [[nodiscard]] static std::uint32_t live();
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
@@ -84,23 +84,23 @@ class RegionObject final : public catalog::Object,
   /// Of a persistent one: whether it is only looked at, and of zeros.
   [[nodiscard]] bool is_only_looked_at() const { return is_persistent() && !file_; }
 
-  // Of all these, errors: invalid_argument (detail: a RegionFault); not_found (it was dropped).
-  // Cost: a few atomic steps, and the bytes.
+  // For all of these, errors: invalid_argument (detail: a RegionFault); not_found (it was dropped).
+  // Cost: a few atomic operations, and the bytes.
 
-  /// What comes of a range that others write meanwhile is old or new by words.
+  /// Of a range that is written concurrently each word is old or new.
   Result<void> read(std::uint64_t offset, std::span<std::byte> into) const;
   Result<void> write(std::uint64_t offset, std::span<const std::byte> from);
-  /// The word as it was.
+  /// Returns the previous value of the word.
   Result<std::uint64_t> fetch_add(std::uint64_t offset, std::uint64_t amount);
   Result<std::uint64_t> compare_swap(std::uint64_t offset, std::uint64_t compare,
                                      std::uint64_t swap);
 
-  /// A key for sessions of a domain; of a persistent region for peers that do not map it, and
-  /// without atomics. `place`: goes once the key is revoked. Cost: a registration,
-  /// and a descriptor. Errors: not_found (it was dropped); those of RegionTable::offer.
+  /// A key for sessions of a domain; of a persistent region without atomics, and for peers that do
+  /// not map it. `place`: destroyed once the key is revoked. Cost: a registration, and a descriptor.
+  /// Errors: not_found (it was dropped); those of RegionTable::offer.
   Result<RegionKey> offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
                           fabric::Domain domain, std::shared_ptr<const void> place = {});
-  /// Keys that are good.
+  /// Number of valid keys.
   [[nodiscard]] std::size_t keys() const;
 
   void set_dropped() override;
@@ -108,7 +108,7 @@ class RegionObject final : public catalog::Object,
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
-  /// Its bytes are in memory alone, whatever its store promises of others.
+  /// Its bytes are only in memory, whatever its store's durability.
   [[nodiscard]] Durability durability() const override { return Durability::none; }
 
  private:
@@ -136,14 +136,14 @@ class RegionObject final : public catalog::Object,
   mutable std::mutex mutex_;  // guards all below; taken before that of a RegionTable
   struct Offered {
     std::shared_ptr<const void> place;
-    fabric::Registration registration;  // ends first
+    fabric::Registration registration;  // destroyed first
   };
-  std::unordered_map<std::uint64_t, Offered> keys_;  // revoked before the memory goes
+  std::unordered_map<std::uint64_t, Offered> keys_;  // revoked before the memory is freed
   std::uint64_t keys_made_ = 0;
 };
 
-/// A key of one session, which is revoked when this ends, if it is good still. It keeps no region:
-/// one that goes revokes its keys first.
+/// A key of one session, revoked when this is destroyed, if still valid. It does not keep the
+/// region alive: a destroyed region revokes its keys first.
 class RegionKey {
  public:
   RegionKey() = default;
@@ -151,11 +151,11 @@ class RegionKey {
   RegionKey& operator=(RegionKey&& other) noexcept;
   ~RegionKey() { revoke(); }
 
-  /// What a peer must know.
+  /// The region as a peer needs to know it.
   [[nodiscard]] const fabric::RemoteRegion& remote() const { return remote_; }
-  /// Waits for accesses that go on. Requires: as RegionTable::revoke.
+  /// Revokes the key and waits for accesses in progress. Requires: as RegionTable::revoke.
   void revoke();
-  /// Whether its region is there still, and not dropped.
+  /// Whether its region exists and is not dropped.
   [[nodiscard]] bool good() const;
 
  private:
@@ -169,15 +169,15 @@ class RegionKey {
   fabric::RemoteRegion remote_;
 };
 
-/// The bytes that a region of so many takes of its store's limit.
+/// The bytes charged to the store's limit for a region of this size.
 [[nodiscard]] std::uint64_t charged_for(std::uint64_t bytes);
 
-/// Makes a region with a name; one that keeps its bytes where the store has files for these. Errors:
-/// those of Catalog::create and of RegionObject::make; invalid_argument (no bytes). Requires: the
+/// Creates a region with a name; a persistent one if the store has files for these. Errors: those
+/// of Catalog::create and of RegionObject::make; invalid_argument (no bytes). Requires: the
 /// catalogue of a store.
 Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,
                                                     std::string_view name, std::uint64_t bytes);
-/// Makes a region again that a record tells of, of zeros or of what it has kept; null: there is nothing to make
+/// Recreates a region from a record, zeroed or with the bytes of its file; null: nothing to create
 /// (Catalog::restore). Errors: corrupt (detail: a catalog::RedoFault), and as above.
 Result<std::shared_ptr<RegionObject>> restore_region(catalog::Catalog& catalog,
                                                      const catalog::CreatedObject& created);

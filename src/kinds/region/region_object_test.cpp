@@ -226,7 +226,7 @@ TEST_F(RegionKeys, KeepNoRegionThatIsGone) {
   EXPECT_EQ(taken(), without);
   EXPECT_FALSE(key->good() || good(remote, 1));
   key->revoke();
-  // One that goes with its store has been dropped by nobody.
+  // A region destroyed with its store was not dropped by a client.
   auto other = RegionObject::make(store_.region, 99, "other", 64).value();
   auto kept = other->offer(*table_, kRights, 1);
   ASSERT_TRUE(kept && good(kept->remote(), 1));
@@ -234,7 +234,7 @@ TEST_F(RegionKeys, KeepNoRegionThatIsGone) {
   EXPECT_FALSE(good(kept->remote(), 1));
 }
 
-// What the table is told to revoke waits for who is in the middle of an access by the key.
+// The table's revoke() waits for threads that are in the middle of an access by the key.
 using RegionKeysConcurrency = RegionKeys;
 TEST_F(RegionKeysConcurrency, NoAccessByAKeyGoesOnOnceADropHasReturned) {
   for (int round = 0; round < 50; ++round) {

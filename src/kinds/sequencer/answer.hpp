@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a FETCH_ADD brought, and whether it counts: the one rule by which node and clients alike
-// tell the numbers that they took from those that they did not [DESIGN §2.1 rule 12].
+// Validates the result of a FETCH_ADD: the one rule by which node and clients alike decide which
+// numbers they have taken [DESIGN §2.1 rule 12].
 //
 // Thread: plain values.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace espalier::sequencer {
 
-/// Numbers in a row, of an epoch.
+/// Consecutive numbers of an epoch.
 struct Range {
   std::uint64_t first = 0;
   std::uint64_t count = 0;
@@ -23,14 +23,14 @@ struct Range {
   friend bool operator==(const Range&, const Range&) = default;
 };
 
-/// Why a word is no answer.
+/// Why a word does not count as an answer.
 enum class NoAnswer : std::uint8_t {
   sealed,
   other_epoch,
-  exhausted,  // the range would reach beyond what the counter may say
+  exhausted,  // the range would exceed the counter's end
 };
 
-/// The numbers that adding `count` has taken, if the word was as it should be before.
+/// The numbers taken by adding `count`, if the word was valid before.
 /// Requires: count is not 0.
 [[nodiscard]] inline std::expected<Range, NoAnswer> check_answer(std::uint64_t word,
                                                                  std::uint32_t epoch,

@@ -37,7 +37,7 @@ Result<void> Sequencer::apply_redo(std::string_view bytes) {
     next_ = std::max(next_, redo->next);
   }
   sealed_ = sealed_ || (redo->flags & wire::kSequencerIsSealed) != 0;
-  if (sealed_) mark_ = 0;  // who sealed it knew all that was taken
+  if (sealed_) mark_ = 0;  // the sealing thread knew all numbers taken
   overwritten_ = overwritten_ || (redo->flags & wire::kSequencerOverwritten) != 0;
   word().store(sealed_ ? wire::sequencer_word(epoch_, 0) | wire::kSequencerSeal
                        : wire::sequencer_word(epoch_, next_),

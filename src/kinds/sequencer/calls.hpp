@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of sequencers: what is asked of one, and what is answered.
+// The calls of sequencers: requests and replies.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace espalier::sequencer_calls {
 
-/// An epoch that no sequencer can have is a mistake, and not one that has ended.
+/// An impossible epoch is an error, not an ended epoch.
 [[nodiscard]] inline std::optional<wire::Fault> fault_of_epoch(std::uint32_t epoch) {
   if (epoch <= wire::kSequencerEpochMax) return std::nullopt;
   return wire::Fault{epoch, "no sequencer has such an epoch"};
@@ -25,7 +25,7 @@ namespace espalier::sequencer_calls {
 
 // --- replies -------------------------------------------------------------------------------------
 
-/// A sequencer by the number that its node gave it.
+/// A sequencer by its number at the node.
 struct Opened {
   std::uint32_t id = 0;
   wire::SequencerFacts facts{};
@@ -47,7 +47,7 @@ struct Facts {
   [[nodiscard]] std::optional<wire::Fault> fault() const { return fault_of_facts(facts); }
 };
 
-/// As many numbers as were asked for, from this one on.
+/// As many numbers as requested, from this one on.
 struct Taken {
   std::uint64_t first = 0;
   std::uint32_t epoch = 0;
@@ -64,7 +64,7 @@ struct Granted {
   static constexpr void fields(auto& self, auto& message) { message.fixed(self.grant); }
 };
 
-/// The first of as many numbers as were asked for.
+/// The first of as many numbers as requested.
 struct Counted {
   std::uint64_t first = 0;
 
@@ -189,7 +189,7 @@ struct Advance {
   }
 };
 
-/// The word to which the session may add by itself [DPU §6].
+/// Requests access to the word, so that the session can add to it directly [DPU §6].
 struct OpenWord {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::one_sided_sequencer,
@@ -209,7 +209,7 @@ struct OpenWord {
   }
 };
 
-/// Numbers of a counter that is there from its first use on, and has no epochs.
+/// Numbers of a named counter, which is created on first use and has no epochs.
 struct Count {
   static constexpr wire::CallRow kCall{
       .id = wire::OffloadId::sequence,

@@ -34,9 +34,9 @@ Result<std::uint64_t> Counters::take(std::string_view name, std::uint32_t count,
   return first;
 }
 
-// One record for all of them: who applies it has each counter that is below go on there. To give so
-// many numbers takes kLeftOut / kMostAtOnce lost records, 2^32 of 32 bytes and more: logs are
-// shorter by far (data.log_bytes_max).
+// One record for all of them: its application moves each lower counter up to it. To issue so many
+// numbers takes kLeftOut / kMostAtOnce lost records, 2^32 of 32 bytes and more: logs are much
+// shorter (data.log_bytes_max).
 Result<void> Counters::go_on_after_loss(catalog::RedoSink* sink) {
   constexpr std::uint64_t kLeftOut = std::uint64_t{1} << 56;
   auto room = catalog::RedoRoom::reserve(sink, sizeof(CounterRecord));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Named counters that hand out numbers, each once [DPU §6.2]: without epochs or seals, and without
-// objects. Those of a node and of an embedded store.
+// Named counters that issue numbers, each once [DPU §6.2]: without epochs, seals or objects. Used
+// in nodes and embedded stores.
 #pragma once
 
 #include <algorithm>
@@ -23,36 +23,36 @@ class Counters final : public store::StorePart {
  public:
   static constexpr std::size_t kMost = 65536;
   static constexpr std::size_t kBucketsAtOnce = 256;
-  /// Numbers that one call takes where there is a sink, so that what lost records gave is bounded.
+  /// Maximum of one call if there is a sink, so that the numbers issued by lost records are
+  /// bounded.
   static constexpr std::uint32_t kMostAtOnce = std::uint32_t{1} << 24;
 
-  /// Takes `count` numbers in a row; returns the first. A counter begins at 0, or at the floor.
-  /// `sink`: where the record of it goes, which has the number that comes next; null: nowhere.
+  /// Takes `count` consecutive numbers; returns the first. A counter begins at 0, or at the floor.
+  /// `sink`: takes the record, which has the next number; null: none.
   /// Errors: invalid_argument (with a sink: more than kMostAtOnce, which is the detail),
-  /// out_of_memory (there are too many counters); exhausted (there are not so many numbers left);
-  /// those of the sink.
+  /// out_of_memory (too many counters); exhausted (fewer numbers are left); those of the sink.
   Result<std::uint64_t> take(std::string_view name, std::uint32_t count,
                              catalog::RedoSink* sink = nullptr);
-  /// Applies a record, of any bytes: from then on numbers are above those that it tells of.
-  /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory (as above).
+  /// Applies a record, of any bytes: later numbers are above those in the record. Errors: corrupt
+  /// (detail: a catalog::RedoFault), out_of_memory (as above).
   Result<void> apply_redo(std::string_view record);
-  /// Records of numbers that were taken are lost, and that is accepted: each counter goes on far
-  /// above what it has, and one that is not known, for all its records may be lost, begins there.
-  /// Called before anybody takes some. Errors: those of the sink.
+  /// Continues after an accepted loss of records: each counter skips far ahead, and unknown
+  /// counters, all of whose records may be lost, begin there. Called before any number is taken.
+  /// Errors: those of the sink.
   Result<void> go_on_after_loss(catalog::RedoSink* sink);
-  /// Where a counter begins that is new.
+  /// First number of a new counter.
   [[nodiscard]] std::uint64_t floor() const {
     const std::lock_guard lock(mutex_);
     return floor_;
   }
-  /// How far each_some() has come.
+  /// Position of each_some().
   struct Place {
     std::size_t bucket = 0;
     std::size_t buckets = 0;
   };
-  /// Calls `with(name, next)` for some of them, from a place on, under the lock: it must not wait.
-  /// Returns whether there are more. Counters that are there from the first call on come at least
-  /// once; where many are made meanwhile it begins again. Cost: bounded, whatever there is.
+  /// Calls `with(name, next)` for some counters from a position on, under the lock: it must not
+  /// wait. Returns whether there are more. Visits counters that exist from the first call on at
+  /// least once; starts over if many are created meanwhile. Cost: bounded.
   template <class With>
   bool each_some(Place& place, const With& with) const {
     const std::lock_guard lock(mutex_);
@@ -73,14 +73,14 @@ class Counters final : public store::StorePart {
       return std::hash<std::string_view>{}(text);
     }
   };
-  // Of these: requires the lock.
+  // Require the lock.
   void raise_floor(std::uint64_t floor);
-  // The number that comes next; null: there are too many.
+  // The next number; null: too many counters.
   std::uint64_t* next_of(std::string_view name);
 
   mutable std::mutex mutex_;
   std::unordered_map<std::string, std::uint64_t, Hash, std::equal_to<>> next_;
-  std::uint64_t floor_ = 0;  // no counter goes on below it
+  std::uint64_t floor_ = 0;  // no counter continues below it
 };
 
 }  // namespace espalier::sequencer

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the calls of sequencers do, for nodes and for stores of this process alike.
+// Execution of the calls of sequencers, for nodes and for stores of this process alike.
 //
 // Thread: any.
 #pragma once

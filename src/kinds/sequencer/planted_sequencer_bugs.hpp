@@ -10,10 +10,10 @@ namespace espalier::sequencer {
 
 enum class Bug : std::uint8_t {
   none,
-  seal_ignored,     // a number of a sealed epoch is taken as good
-  word_believed,    // a word that went backwards is taken as it stands
-  page_used_again,  // a new epoch has the page of the one before it
-  mark_forgotten,   // what was reserved for those who add is given again after a crash
+  seal_ignored,     // a number of a sealed epoch counts as valid
+  word_believed,    // a word that went backwards is trusted
+  page_used_again,  // a new epoch reuses the page of the previous one
+  mark_forgotten,   // numbers reserved for adding clients are issued again after a crash
 };
 
 using base::planted;

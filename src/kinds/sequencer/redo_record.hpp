@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of numbers that were taken from sequencers and counters, and of their epochs
+// Redo records of numbers taken from sequencers and counters, and of epochs
 // (docs/formats/records.md).
 //
 //   taken, sealed, advanced,  0      16      24     32      36      40
@@ -11,9 +11,9 @@
 //                             | head | next | name bytes | reserved | name
 //                             +------+------+------------+----------+------
 //
-// A record tells what is true from then on, and not what was asked: all numbers below `next` are
-// given. So it does not matter how often it is applied, or after which others of the same epoch. Of
-// reserved numbers some may be: what goes on by its record begins a new epoch above them.
+// A record states the state from then on, not the request: all numbers below `next` are issued. So
+// it may be applied repeatedly, and in any order with others of the same epoch. Reserved numbers
+// may be issued: recovery from such a record begins a new epoch above them.
 //
 // Thread: plain values.
 #pragma once
@@ -28,17 +28,17 @@
 
 namespace espalier::sequencer {
 
-/// The types of records of sequencers; of counters there is one.
+/// Types of records of sequencers, and one of counters.
 enum class RedoType : std::uint8_t {
   invalid = 0,
   taken = catalog::kOwnRedoTypes,
   sealed = 17,
   advanced = 18,
   counted = 19,
-  reserved = 20,  // clients that add to the word themselves may use the numbers below `next`
+  reserved = 20,  // clients that add to the word may use numbers below `next`
 };
 
-/// What wire::SequencerFacts say that must survive.
+/// The durable part of wire::SequencerFacts.
 struct SequencerRecord {
   catalog::RedoHead head;
   std::uint64_t first;
@@ -64,7 +64,7 @@ static_assert(std::has_unique_object_representations_v<CounterRecord>);
 /// A counter's next number is at most this one.
 inline constexpr std::uint64_t kCounterEnd = ~std::uint64_t{0} >> 1;
 
-/// Writes the record of a counter. Requires: as many bytes as CounterRecord and the name have.
+/// Writes the record of a counter. Requires: exactly the bytes of CounterRecord and the name.
 inline void write_counted(std::span<std::byte> to, std::string_view name, std::uint64_t next) {
   CounterRecord record{};
   record.head = catalog::redo_head(ObjectKind::sequencer, 0,
@@ -76,7 +76,7 @@ inline void write_counted(std::span<std::byte> to, std::string_view name, std::u
   writer.text(name);
 }
 
-/// Writes the record of what a sequencer is. Requires: as many bytes as SequencerRecord has.
+/// Writes the record of a sequencer's state. Requires: exactly the bytes of SequencerRecord.
 inline void write_facts(std::span<std::byte> to, std::uint32_t sequencer, RedoType type,
                         const wire::SequencerFacts& facts) {
   SequencerRecord record{};
@@ -89,13 +89,13 @@ inline void write_facts(std::span<std::byte> to, std::uint32_t sequencer, RedoTy
   catalog::RedoWriter(to).part(record);
 }
 
-/// A counter as its record says. Points into it.
+/// A counter's record, parsed. Points into the record.
 struct Counted {
   std::string_view name;
   std::uint64_t next = 0;
 };
 
-/// Reads a record of a sequencer from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+/// Parses a record of a sequencer, of any bytes. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<SequencerRecord> read_sequencer_redo(std::string_view record) {
   using catalog::RedoFault;
   const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);
@@ -111,13 +111,13 @@ struct Counted {
   const std::uint32_t known = wire::kSequencerIsSealed | wire::kSequencerOverwritten;
   if (fields.first > fields.next || fields.next > wire::kSequencerEnd || fields.epoch == 0 ||
       fields.epoch > wire::kSequencerEpochMax || (fields.flags & ~known) != 0 ||
-      fields.flags == wire::kSequencerOverwritten) {  // what was overwritten is sealed, too
+      fields.flags == wire::kSequencerOverwritten) {  // an overwritten sequencer is sealed, too
     return catalog::corrupt(RedoFault::value);
   }
   return fields;
 }
 
-/// Reads a record of a counter from any bytes. Errors: likewise.
+/// Parses a record of a counter, of any bytes. Errors: likewise.
 [[nodiscard]] inline Result<Counted> read_counted(std::string_view record) {
   using catalog::RedoFault;
   const auto head = catalog::read_redo_head(record, ObjectKind::sequencer);

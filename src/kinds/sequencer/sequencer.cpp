@@ -42,8 +42,8 @@ Result<void> Sequencer::check_epoch(std::uint32_t epoch) const {
   return {};
 }
 
-// One who adds meanwhile has taken his numbers before the seal, or finds it. In one step, whatever
-// is done to the word: to try until nobody else writes could take as long as a client likes.
+// A concurrent add takes its numbers before the seal, or finds it. A single exchange, whatever
+// clients do to the word: a compare-and-swap loop could be delayed arbitrarily by a client.
 void Sequencer::end_epoch() const {
   const std::uint64_t seal = wire::sequencer_word(epoch_, 0) | kSequencerSeal;
   const std::uint64_t seen = word().exchange(seal, std::memory_order_acq_rel);
@@ -76,7 +76,7 @@ Result<catalog::RedoRoom> Sequencer::record_room() const {
   return catalog::RedoRoom::reserve(redo(), sizeof(SequencerRecord));
 }
 
-// Of what is true now, whoever made it so.
+// Records the current state, whichever thread changed it.
 void Sequencer::record(catalog::RedoRoom& room, RedoType type) {
   if (!room) return;
   write_facts(room.bytes(), id_, type, facts_now());
@@ -114,7 +114,7 @@ Result<Range> Sequencer::take(std::uint32_t epoch, std::uint32_t count, std::uin
   return *range;
 }
 
-// What is sealed already is recorded again: who found it so may have been asked for no record.
+// A sealed sequencer is recorded again: the thread that found the seal may have written no record.
 Result<wire::SequencerFacts> Sequencer::seal(std::uint32_t epoch) {
   auto room = record_room();
   if (!room) return std::unexpected(room.error());
@@ -154,12 +154,12 @@ void Sequencer::begin_epoch(std::uint64_t first, std::uint32_t epochs) {
   if (page_ != nullptr && planted(Bug::page_used_again)) {
     page_->word().store(own_word_, std::memory_order_release);
   } else {
-    page_.reset();  // it stays, sealed, with those who may add to it
+    page_.reset();  // it stays, sealed, for the clients with access
   }
 }
 
-// Nothing is recorded: until something of this epoch is, nobody has a number of it, and the records
-// that there are lead to it again.
+// Writes no record: until one of this epoch is written, no client has a number of it, and the
+// existing records lead to it again.
 void Sequencer::begin_above_mark() {
   if (mark_ == 0) return;
   next_ = std::max(next_, mark_);
@@ -175,8 +175,8 @@ void Sequencer::record_to(catalog::RedoSink* sink) {
   Object::record_to(sink);
 }
 
-// What lost records gave only those know who were given it, so it stays sealed until one of them
-// names a number. Their epochs are passed, too, where there were no more of them than this.
+// Only the clients know which numbers the lost records issued, so it stays sealed until a caller
+// names a number. Their epochs are skipped, too, unless there were more of them than this.
 Result<void> Sequencer::go_on_after_loss() {
   auto room = record_room();
   if (!room) return std::unexpected(room.error());
@@ -190,8 +190,8 @@ Result<void> Sequencer::go_on_after_loss() {
   return {};
 }
 
-// Ahead of what was taken when it is asked for, so that who has taken numbers above the mark and
-// asks again may use them.
+// Ahead of the numbers taken at the time of the request, so that a client that has taken numbers
+// above the mark and asks again may use them.
 void Sequencer::reserve(catalog::RedoRoom& room) {
   if (mark_ >= std::min(next_ + kReservedAhead / 2, kSequencerEnd)) return;
   mark_ = std::min(next_ + kReservedAhead, kSequencerEnd);
@@ -244,7 +244,7 @@ Result<wire::SequencerFacts> Sequencer::known_facts(std::uint64_t* mark) const {
   return facts_now();
 }
 
-// Those who add to its word find it sealed, ask, and hear that it is gone.
+// Clients that add to its word find it sealed, ask the node, and get not_found.
 void Sequencer::set_dropped() {
   const std::lock_guard lock(mutex_);
   dropped_ = true;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Threads that take numbers by the object and by adding to its page, while others seal and begin
-// epochs: no number comes twice, and none is taken of an epoch whose seal was told before.
+// epochs: no number comes twice, and none is taken of an epoch after its seal was reported.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -103,7 +103,7 @@ TEST_F(SequencerConcurrency, WhoWritesOverTheWordMakesNoNumberComeTwice) {
   });
   for (std::uint32_t epoch = 1; epoch < kEpochs; ++epoch) {
     wire::SequencerFacts now = numbers_.facts();
-    // It is found out at once; else it has had its time.
+    // Corruption is detected soon; otherwise stop after 20'000 numbers.
     for (; now.flags == 0 && now.next < now.first + 20'000; now = numbers_.facts()) {
       std::this_thread::yield();
     }

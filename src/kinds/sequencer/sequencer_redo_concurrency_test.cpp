@@ -62,7 +62,7 @@ TEST(SequencerRedoConcurrency, RecordsComeInTheOrderOfNumbers) {
     const std::pair now{redo->epoch, redo->next};
     ASSERT_LE(before, now);
     const bool reserves = redo->head.type == static_cast<std::uint8_t>(RedoType::reserved);
-    if (!reserves) before = now;  // who takes numbers later may take what is reserved
+    if (!reserves) before = now;  // later takers may use reserved numbers
     ASSERT_TRUE(other.apply_redo(record));
   }
   EXPECT_EQ(sink.rooms(), 0u);

@@ -107,8 +107,7 @@ TEST_F(SequencerRedo, AWordThatWasOverwrittenStaysSealed) {
   EXPECT_TRUE(other->advance(1, 10));
 }
 
-// What a client was given by a life whose records are lost nobody else is given, however much it
-// was.
+// Numbers that a client got from a run whose records are lost are never issued again, however many.
 TEST_F(SequencerRedo, AfterALossNoNumberAndNoEpochComesAgain) {
   const auto numbers = create(7);
   ASSERT_TRUE(numbers->take(1, 3));
@@ -189,7 +188,7 @@ TEST_F(SequencerRedo, NumbersAreReservedForThoseWhoAddAndNotGivenAgain) {
   EXPECT_EQ(window->mark, 10 + Sequencer::kReservedAhead);
   EXPECT_EQ(numbers->window()->mark, window->mark);
   EXPECT_EQ(sink_.count(), before + 1) << "there are enough";
-  window->page->word().fetch_add(Sequencer::kReservedAhead / 2 + 1);  // nobody else sees it
+  window->page->word().fetch_add(Sequencer::kReservedAhead / 2 + 1);  // no other thread sees it
   const auto more = numbers->window();
   EXPECT_EQ(sink_.count(), before + 2);
   EXPECT_EQ(more->mark, window->mark + Sequencer::kReservedAhead / 2 + 1);
@@ -215,7 +214,7 @@ TEST_F(SequencerRedo, NoMoreNumbersAreReservedThanThereAre) {
   others_.record_to(nullptr);
 }
 
-// Who seals looks at the word: what was reserved and not taken is free.
+// seal() reads the word: reserved numbers that were not taken are free.
 TEST_F(SequencerRedo, ASealMakesReservationsVoid) {
   const auto numbers = create(0);
   numbers->window()->page->word().fetch_add(10);

@@ -135,7 +135,7 @@ void expect_sealed_by(std::uint64_t written) {
     EXPECT_GE(facts.next, 50u);
     EXPECT_EQ(numbers.take(kAnyEpoch, 1).error(), sealed_in(1));
     EXPECT_EQ(check_answer(window->page->word().load(), 1, 1).has_value(), false);
-    // Only who names a number can go on.
+    // Only a caller that names a number can continue.
     EXPECT_EQ(numbers.advance(1, 0).error(), (Error{Code::invalid_argument, 0, 1}));
     EXPECT_EQ(numbers.advance(1, 49).error(), (Error{Code::invalid_argument, 0, 1}));
     EXPECT_EQ(numbers.take(kAnyEpoch, 1).error(), sealed_in(1));

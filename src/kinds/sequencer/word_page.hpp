@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A page of memory with the word of one epoch of a sequencer, to which clients may add. It holds
-// nothing else and is never used again, for a client that maps memory keeps what it has mapped.
+// nothing else and is never reused, because a client that maps memory keeps its mapping.
 //
-// Clients write there what they like, at any time: a word is loaded once, and then checked.
+// Clients may write anything there, at any time: load a word once, then check it.
 //
 // Thread: any.
 #pragma once
@@ -20,7 +20,7 @@ namespace espalier::sequencer {
 class WordPage {
  public:
   static constexpr std::uint64_t kBytes = 4096;
-  /// Of a process: each takes a descriptor.
+  /// Limit of a process: each takes a descriptor.
   static constexpr std::uint32_t kMost = 512;
 
   /// Cost: system calls, a page and a descriptor. Errors: system; out_of_memory (there are kMost).

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The states of aggregates in a group's row (kinds/table/pipeline.hpp): where they lie, how they
-// begin, and how two of one group become one.
+// Partial states of aggregates in a group's row (kinds/table/pipeline.hpp): layout, initial values,
+// and merging.
 //
 // Thread: as the rows.
 #pragma once
@@ -13,7 +13,7 @@
 
 namespace espalier::table {
 
-/// One aggregate of a group's row. What an aggregate does not have is 0.
+/// One aggregate of a group's row. Fields that an aggregate does not use are 0.
 struct AggregateSlot {
   wire::Aggregate aggregate;
   ValueType argument;
@@ -30,7 +30,7 @@ struct AggregateSlot {
   [[nodiscard]] bool adds() const {
     return aggregate == wire::Aggregate::sum || aggregate == wire::Aggregate::avg;
   }
-  /// Whether sums have two halves.
+  /// Whether its sum has two halves.
   [[nodiscard]] bool is_wide() const { return argument.kind != wire::ValueKind::real; }
   [[nodiscard]] bool is_null(const std::byte* row) const {
     return (row[null_byte] & std::byte{null_mask}) != std::byte{0};
@@ -41,17 +41,17 @@ struct AggregateSlot {
   }
 };
 
-/// The aggregates of a pipeline that groups.
+/// The aggregates of a grouping pipeline.
 [[nodiscard]] std::vector<AggregateSlot> aggregate_slots(const Pipeline& pipeline);
 
-/// A row of states that have seen nothing. Keys are zeros.
+/// A row of initial states. Keys are zeros.
 [[nodiscard]] std::vector<std::byte> initial_row(const Pipeline& pipeline,
                                                  const std::vector<AggregateSlot>& slots);
 
-/// Adds what `from` has seen to `into`. Requires: rows of one group.
+/// Merges the states of `from` into `into`. Requires: rows of one group.
 void merge_states(const std::vector<AggregateSlot>& slots, std::byte* into, const std::byte* from);
 
-/// Orders two values of stored form. Requires: neither is null.
+/// Compares two stored values. Requires: neither is null.
 [[nodiscard]] int compare_stored(const AggregateSlot& slot, const std::byte* a, const std::byte* b);
 
 }  // namespace espalier::table

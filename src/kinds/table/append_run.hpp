@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// One append, in steps: it may be left at any time between two, and goes on where it was. Others
-// wait meanwhile, readers do not: rows become visible at the end, all of them or none.
+// One append as a resumable sequence of steps. Other appends wait until it ends; readers do not.
+// Its rows become visible at the end, all of them or none.
 //
 //   AppendRun run(table, source, rows);
 //   while (run.step() != AppendRun::Step::done) ...
 //
-// Destroying it before its end leaves nothing of it.
+// Destroying it before its end undoes it completely.
 //
 // Thread: one at a time.
 #pragma once
@@ -22,7 +22,7 @@
 
 namespace espalier::table {
 
-/// Rows in one piece, which their owner may write meanwhile.
+/// Rows in contiguous memory, which their owner may write concurrently.
 class SpanSource final : public AppendSource {
  public:
   explicit SpanSource(std::span<const std::byte> rows) : rows_(rows) {}
@@ -34,28 +34,28 @@ class SpanSource final : public AppendSource {
 
 class AppendRun {
  public:
-  /// What a step copies and checks, about.
+  /// Approximate bytes that a step copies and checks.
   static constexpr std::size_t kStepBytes = std::size_t{64} << 10;
 
   enum class Step : std::uint8_t {
     again,
-    busy,  ///< another append has the turn: try later
-    done,  ///< result() says how it ended
+    busy,  ///< another append has the turn: retry later
+    done,  ///< see result()
   };
   using Appended = std::expected<std::uint64_t, AppendError>;
 
-  /// Table and source live as long. `claim`: to the reservation whose slots the rows go to, of an
-  /// encrypted table.
+  /// Requires: table and source outlive it. `claim`: for an encrypted table, the reservation whose
+  /// slots the rows fill.
   AppendRun(Table& table, const AppendSource& source, std::uint64_t rows,
             std::optional<ReservationClaim> claim = std::nullopt);
   ~AppendRun();
   AppendRun(const AppendRun&) = delete;
   AppendRun& operator=(const AppendRun&) = delete;
 
-  /// Waits until other appends have ended; then no step is busy.
+  /// Waits until other appends have ended; no later step is busy.
   void wait_for_turn();
-  /// Cost: one copy of kStepBytes, and one more where the table has a sink; the first one takes
-  /// memory for new pages and asks the sink for room.
+  /// Cost: one copy of kStepBytes, and another one if the table has a sink; the first step
+  /// allocates new pages and reserves room in the sink.
   Step step();
 
   [[nodiscard]] bool ended() const { return result_.has_value(); }
@@ -82,9 +82,9 @@ class AppendRun {
   AppendTurn::Held turn_;
   std::unique_ptr<Table::Growth> growth_;
   bool counted_ = false;     // by a planted fault, before the rows are there
-  std::uint64_t row_ = 0;    // copied so far
-  std::byte* to_ = nullptr;  // where the next one goes
-  std::uint64_t room_ = 0;   // rows that fit there
+  std::uint64_t row_ = 0;    // rows copied so far
+  std::byte* to_ = nullptr;  // destination of the next row
+  std::uint64_t room_ = 0;   // rows that still fit there
   std::size_t next_page_ = 0;
   AppendError error_{{Code::invalid_argument, 0, 0}, 0, {}};
   std::optional<Appended> result_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where rows that are appended come from: memory of a message, or memory that its owner writes
-// meanwhile.
+// Source of appended rows: memory of a message, or memory that its owner may write concurrently.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whose turn it is to append to a table: one append's at a time. It belongs to the append, not to a
-// thread, for helpers that take turns at one append may be different threads.
+// Mutual exclusion of the appends of a table. The turn belongs to the append, not to a thread,
+// because different helper threads may run the steps of one append.
 //
 // Thread: any.
 #pragma once
@@ -13,7 +13,7 @@ namespace espalier::table {
 
 class AppendTurn {
  public:
-  /// The turn, as long as this lives.
+  /// Holds the turn while it lives.
   class Held {
    public:
     Held() = default;
@@ -33,14 +33,14 @@ class AppendTurn {
     AppendTurn* turn_ = nullptr;
   };
 
-  /// Waits until the others have ended.
+  /// Waits for the turn.
   [[nodiscard]] Held take() {
     std::unique_lock lock(mutex_);
     free_.wait(lock, [this] { return !taken_; });
     taken_ = true;
     return Held(this);
   }
-  /// Empty: it is another's.
+  /// Empty if another append has the turn.
   [[nodiscard]] Held try_take() {
     const std::lock_guard lock(mutex_);
     if (taken_) return {};
@@ -50,7 +50,7 @@ class AppendTurn {
 
  private:
   void end() {
-    // Within the lock, for the table may be gone as soon as another has the turn.
+    // Within the lock, because the table may be destroyed as soon as another append has the turn.
     const std::lock_guard lock(mutex_);
     taken_ = false;
     free_.notify_one();

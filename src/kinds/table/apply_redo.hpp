@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Applying records to a table (kinds/table/redo_record.hpp), so that it becomes what the one was
-// that made them: the same rows under the same numbers, of an encrypted table in the same slots,
-// and no slot is given that was given before. A reservation that was not filled is dead, as is one
-// whose session ends.
+// Replays redo records on a table (kinds/table/redo_record.hpp), which reproduces the original: the
+// same rows under the same numbers, for an encrypted table in the same slots; no slot is issued
+// that was issued before. An unfilled reservation is dead, as when its session ends.
 //
-// Records are applied in their order; rows that are there already are left as they are.
+// Records are applied in order; rows already present stay unchanged.
 //
 // Thread: one at a time for each table.
 #pragma once
@@ -16,9 +15,9 @@
 
 namespace espalier::table {
 
-/// Applies a record, of any bytes; to a table that was dropped none. Cost: a copy of its rows.
+/// Applies a record of arbitrary bytes; a no-op on a dropped table. Cost: a copy of its rows.
 /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory; nothing was done.
-/// Requires: the record lies aligned to 8; the table makes no records; no other thread writes it.
+/// Requires: the record is aligned to 8; the table makes no records; no other thread writes it.
 Result<void> apply_redo(Table& table, std::string_view record);
 
 }  // namespace espalier::table

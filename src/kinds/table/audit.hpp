@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The check of a whole table: what its header, page list, pages and rows say of each other.
+// Checks a whole table: consistency of header, page list, pages and rows.
 //
-// Requires: nobody appends meanwhile.
+// Requires: no thread appends meanwhile.
 // Thread: any.
 #pragma once
 
@@ -12,8 +12,8 @@
 
 namespace espalier::table {
 
-/// What is wrong, a sentence each, the first 20; nothing: all is well. Rows of an encrypted table
-/// are not looked at, for nobody here can read them. Cost: reads all rows.
+/// Returns violations, a sentence each, the first 20; empty if all is well. Rows of an encrypted
+/// table are not checked, because the node cannot read them. Cost: reads all rows.
 [[nodiscard]] std::vector<std::string> audit(const Table& table);
 
 }  // namespace espalier::table

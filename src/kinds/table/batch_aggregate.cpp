@@ -156,7 +156,7 @@ void extreme(const AggregateSlot& slot, const Part& part) {
   std::unreachable();
 }
 
-/// What any value is at least as small, or as great, as; none where the first must be told.
+/// The neutral element of min or max; none if the first value must be distinguished.
 template <class Stored>
 void store_bound(const AggregateSlot& slot, std::byte* row) {
   using Limits = std::numeric_limits<Stored>;

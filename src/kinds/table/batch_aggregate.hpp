@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Adds the rows of a batch to the states of their groups, one aggregate after the other.
+// Adds the rows of a batch to the states of their groups, one aggregate at a time.
 //
 // Thread: immutable; safe to use from any, on rows of one's own.
 #pragma once
@@ -17,11 +17,11 @@ class BatchAggregates {
  public:
   explicit BatchAggregates(const BatchProgram& program);
 
-  /// Makes a row that has seen nothing one that is about to see its first value: so states whose
-  /// argument is never null need not ask at each value whether it is the first.
+  /// Prepares an initial row for its first value, so that states whose argument is never null need
+  /// not test for the first value.
   void prepare(std::byte* blank) const;
-  /// Adds rows `first` to `first + count`. groups[i]: the row of the i-th of these, made of one
-  /// that was prepared.
+  /// Adds rows `first` to `first + count`. groups[i]: the row of the i-th of these, copied from a
+  /// prepared one.
   void add(const Register* registers, std::byte* const* groups, std::uint32_t first,
            std::uint32_t count) const;
   /// Adds the first `count` rows to the only group, whose row was not prepared.

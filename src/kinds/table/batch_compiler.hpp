@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Compiles the expressions of a pipeline into the instructions of a BatchProgram.
 //
-// Registers. A constant has one of its own in the whole program. A column is loaded once for each
-// stage. What else a stage needs comes from a list of free ones and goes back when it was used.
+// Register allocation. A constant has its own register in the whole program. A column is loaded
+// once for each stage. Temporaries come from a free list and return to it after use.
 //
 // Thread: one at a time.
 #pragma once
@@ -26,7 +26,7 @@ class BatchCompiler {
   struct Operand {
     std::uint16_t reg = 0;
     ValueType type;
-    bool temporary = false;  // its register goes back once it was used
+    bool temporary = false;  // its register is freed after use
     const Constant* constant = nullptr;
   };
 
@@ -43,12 +43,12 @@ class BatchCompiler {
   Operand like(std::uint16_t node);
   Operand matches(std::uint16_t node);
   Operand as_real(std::uint16_t node, const Operand& value);
-  /// The constant as a decimal of another scale, if it is one exactly.
+  /// The constant as a decimal of another scale, if it is exact.
   std::optional<Operand> rescaled(const Operand& value, unsigned scale);
   void align(Operand& a, Operand& b);
 
   Instruction& emit(Kernel kernel, std::uint16_t node, const ValueType& type);
-  /// Gives an instruction's operands, and frees their registers.
+  /// Sets an instruction's operands, and frees their registers.
   void take(Instruction& instruction, const Operand& a, const Operand* b);
   void release(const Operand& value);
   std::uint16_t new_register();

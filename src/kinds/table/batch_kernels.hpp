@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instructions of compiled expressions: each works on a column of up to 256 values.
+// Vectorized kernels of compiled expressions: each works on a column of up to 256 values.
 //
-// A register holds the values of one expression for the rows of a batch that are still selected,
-// one behind the other. By kind: 64-bit numbers (integers, decimals, dates, timestamps), reals,
-// truth values of one byte, or texts that point into the rows. Beside them a byte for each row says
-// whether it is null; a null's value is 0, false or empty.
+// A register holds the values of one expression for the selected rows of a batch, contiguously. By
+// kind: 64-bit numbers (integers, decimals, dates, timestamps), reals, truth values of one byte, or
+// texts that point into the rows. A parallel array has a null byte for each row; a null's value is
+// 0, false or empty.
 //
 // An instruction returns the first of its rows whose result does not fit, or the number of rows.
 //
@@ -46,11 +46,11 @@ struct Register {
   }
 };
 
-/// The rows of a batch, and which of them are still selected.
+/// The rows of a batch, and which of them are selected.
 struct Batch {
   const std::byte* rows = nullptr;
   std::uint32_t row_bytes = 0;
-  std::uint32_t count = 0;  ///< selected ones
+  std::uint32_t count = 0;  ///< selected rows
   std::size_t ahead = 0;    ///< bytes from a row to one of the next batch; 0: there is none
   bool dense = true;        ///< these are the first `count`; else those that `selected` numbers
   std::uint16_t selected[kBatchRows];
@@ -65,7 +65,7 @@ struct Instruction;
 using Kernel = std::uint32_t (*)(const Instruction& instruction, const Register* registers,
                                  const Batch& batch);
 
-/// Constants that `in` looks for, as the values of its register are.
+/// Constants of an `in`, in the representation of its register.
 struct Candidates {
   std::vector<std::int64_t> numbers;  // sorted
   std::vector<double> reals;
@@ -109,7 +109,7 @@ struct Instruction {
 /// Fills a register with a constant.
 void fill(const Register& to, const Constant& constant);
 
-/// Leaves of a batch the rows whose condition is true.
+/// Deselects the rows of a batch whose condition is not true.
 void select(Batch& batch, const Register& condition);
 
 }  // namespace espalier::table

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes rows of a result from columns of rows and from registers.
+// Packs rows of a result from table rows and registers.
 //
-// What it writes is canonical, whatever the table's bytes: zeros where nothing is, blanks behind
-// chars, one NaN; for keys one zero too.
+// Its output is canonical, whatever the table's bytes: zeros in unused bytes, blanks after chars,
+// one NaN; in keys also one zero.
 //
 // Thread: immutable; safe to use from any.
 #pragma once
@@ -17,19 +17,19 @@ namespace espalier::table {
 
 class BatchPacker {
  public:
-  /// Packs the items without aggregate. `blank`: a row that has none of them yet.
+  /// Packs the items without aggregates. `blank`: a row without their values.
   BatchPacker(const BatchProgram& program, std::vector<std::byte> blank);
 
-  /// Packs rows `first` to `first + count` of those selected to `out`, one behind the other.
+  /// Packs rows `first` to `first + count` of the selected ones to `out`, contiguously.
   void pack(const Register* registers, const Batch& batch, std::uint32_t first, std::uint32_t count,
             std::byte* out) const;
 
-  /// Packs only so many bytes of each row, zeros where nothing is. Requires: all items without
+  /// Packs only so many bytes of each row, zeros in unused bytes. Requires: all items without
   /// aggregate lie in them, null bits too.
   void pack_begins(const Register* registers, const Batch& batch, std::uint32_t first,
                    std::uint32_t count, std::uint32_t bytes, std::byte* out) const;
 
-  /// Whether rows of the result are rows of the table, byte for byte.
+  /// Whether result rows equal table rows, byte for byte.
   [[nodiscard]] bool packs_whole_rows() const { return whole_rows_; }
 
   [[nodiscard]] std::size_t row_bytes() const { return blank_.size(); }
@@ -38,14 +38,14 @@ class BatchPacker {
  private:
   struct Piece {
     const Column* to;
-    const Column* from;  // null: it lies in a register
+    const Column* from;  // null: the value is in a register
     std::uint16_t reg;
     wire::ValueKind kind;
     bool nullable;
     std::uint32_t bytes;  // where these are copied as they are, of this column and those behind it
   };
 
-  /// Where packed rows lie, and how far apart.
+  /// Destination of packed rows, and their stride.
   struct Out {
     std::byte* rows;
     std::size_t row_bytes;

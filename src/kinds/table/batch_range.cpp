@@ -112,8 +112,8 @@ void keep(Batch& batch, const ColumnRange& range) {
 
 #if defined(__x86_64__)
 
-/// A row is one vector: all its columns are compared at once, with ranges that all values are in
-/// where no filter asks. Each row is stored where the next one goes, and stays if it passed.
+/// A row is one vector: all its columns are compared together, with full ranges for columns without
+/// a filter. Each row is stored at the output position, which advances if it passed.
 __attribute__((target("avx512f,avx512bw,avx512vl"))) std::uint32_t copy_avx512(
     const std::byte* rows, std::uint32_t count, std::size_t ahead, std::byte* out,
     const std::int64_t* low, const std::int64_t* high) {

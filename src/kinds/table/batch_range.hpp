@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Filters that keep the rows whose column lies in a range: the usual ones. They read the rows by
-// themselves, with no register between, and rows that pass whole are copied as they are filtered.
+// Range filters, the common kind. They read the rows directly, without registers, and copy whole
+// rows that pass while filtering.
 //
 // Thread: immutable; safe to use from any.
 #pragma once
@@ -18,7 +18,7 @@
 
 namespace espalier::table {
 
-/// Values from `low` to `high` of a column of numbers that is never null; none where low > high.
+/// Values from `low` to `high` of a never-null column of numbers; none if low > high.
 struct ColumnRange {
   std::uint32_t offset = 0;
   ColumnType kind = ColumnType::invalid;
@@ -26,11 +26,11 @@ struct ColumnRange {
   std::int64_t high = 0;
 };
 
-/// The range that a filter's condition says, if it is one: = < <= > >= or between, of a column and
+/// The range of a filter's condition, if it is one: = < <= > >= or between, of a column and
 /// constants that the column's type holds exactly.
 [[nodiscard]] std::optional<ColumnRange> filter_range(const Pipeline& pipeline, std::uint16_t node);
 
-/// Leaves of a batch the rows whose value lies in the range.
+/// Deselects the rows of a batch whose value is outside the range.
 void select(Batch& batch, const ColumnRange& range);
 
 /// Filters rows of 64 bytes by ranges, and copies those that pass.
@@ -38,17 +38,17 @@ class RangeCopy {
  public:
   static constexpr std::uint32_t kRowBytes = 64;
 
-  /// Nothing where these ranges, or this processor, are not ones that it can do: columns of 8
-  /// bytes, and vectors of 64.
+  /// Nullopt if it does not support these ranges (columns of 8 bytes) or this processor (vectors of
+  /// 64 bytes).
   static std::optional<RangeCopy> of(std::span<const ColumnRange> ranges, base::Isa isa);
 
-  /// How far ahead rows in memory are asked for: copying without that, the processor waits a third
-  /// of its time (docs/benchmarks.md).
+  /// Prefetch distance: without prefetching, the processor stalls for a third of the copying time
+  /// (docs/benchmarks.md).
   static constexpr std::size_t kAheadBytes = 4096;
 
-  /// Takes `count` rows, and asks meanwhile for what lies `ahead` bytes behind each, which need not
-  /// be memory. Returns: how many passed, which lie at `out` one behind the other.
-  /// Requires: room for `count` rows at `out`.
+  /// Filters and copies `count` rows, and prefetches what lies `ahead` bytes after each, which need
+  /// not be mapped. Returns the number of rows that passed; they are contiguous at `out`. Requires:
+  /// room for `count` rows at `out`.
   std::uint32_t copy(const std::byte* rows, std::uint32_t count, std::size_t ahead,
                      std::byte* out) const;
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One run of a compiled pipeline, in steps: it may be left at any time between two, and goes on
-// where it was.
+// One run of a compiled pipeline, as a resumable sequence of steps.
 //
 //   BatchRun run(program, source, sink, {.seed = seed});
 //   for (;;) {
@@ -9,12 +8,12 @@
 //     if (state != RunState::running) break;
 //   }
 //
-// Memory is bounded: registers of batches, and `group_bytes` for groups or distinct rows. Groups
-// that do not fit are sent as partial ones, all of them, and grouping begins anew; of distinct,
-// rows that do not fit are sent though they may be repeated. ResultMerge makes that exact.
+// Memory is bounded: registers of batches, and `group_bytes` for groups or distinct rows. When
+// groups do not fit, all are sent as partial groups, and grouping starts over. Distinct rows that
+// do not fit are sent, possibly repeated. ResultMerge makes the answer exact.
 //
-// Destroying a run cancels it. Cost: a step takes a time in proportion to its rows, and lets the
-// table of groups grow once: it ends early where that is not enough.
+// Destroying a run cancels it. Cost: a step takes time linear in its rows, and grows the table of
+// groups at most once; it ends early if that is not enough.
 // Thread: one at a time.
 #pragma once
 
@@ -36,9 +35,9 @@ namespace espalier::table {
 
 struct RunOptions {
   std::size_t group_bytes = std::size_t{64} << 20;  ///< at least GroupTable::kBytesMin
-  std::uint64_t seed = 0;                           ///< of hashes; nobody else should know it
-  base::Isa isa = base::isa();                      ///< the best form of work that may be used
-  /// Of the rows, where the pipeline decrypts; it lives as long.
+  std::uint64_t seed = 0;                           ///< of hashes; keep it secret
+  base::Isa isa = base::isa();                      ///< the best instruction set that may be used
+  /// Decrypts the rows, if the pipeline does; it outlives the run.
   CtrCipher* decrypt = nullptr;
 };
 
@@ -46,41 +45,41 @@ enum class RunState : std::uint8_t {
   running,  ///< there is more to do
   stalled,  ///< the sink has no room for a row
   done,
-  failed,  ///< error() says why; what was sent is no answer
+  failed,  ///< see error(); rows sent are no valid answer
 };
 
 struct RunNumbers {
   std::uint64_t rows_read = 0;
-  std::uint64_t rows_passed = 0;  ///< all filters
+  std::uint64_t rows_passed = 0;  ///< passed all filters
   std::uint64_t rows_sent = 0;
-  std::uint64_t bytes_read = 0;   ///< beside memory: whole rows, or their wanted lines
+  std::uint64_t bytes_read = 0;   ///< by the node: whole rows, or their wanted lines
   std::uint64_t flushes = 0;      ///< times that the groups did not fit
-  std::uint64_t unsure_rows = 0;  ///< sent by distinct though they may be repeated
-  std::uint64_t direct_rows = 0;  ///< that went to their groups as they are
+  std::uint64_t unsure_rows = 0;  ///< sent by distinct, possibly repeated
+  std::uint64_t direct_rows = 0;  ///< added to their groups directly from the table
   std::uint64_t growths = 0;      ///< of the table of groups; at most one in each step
 };
 
 class BatchRun {
  public:
-  /// All three live as long.
+  /// Requires: all three outlive it.
   BatchRun(const BatchProgram& program, RowSource& source, RowSink& sink,
            const RunOptions& options);
 
   /// Reads at most about so many rows, or sends at most so many groups.
   RunState step(std::uint32_t rows_max);
 
-  /// Requires: step() said that it failed.
+  /// Requires: step() returned failed.
   [[nodiscard]] const RunError& error() const { return *error_; }
   [[nodiscard]] const RunNumbers& numbers() const { return numbers_; }
-  /// Registers, and what the groups take at this moment.
+  /// Current memory of registers and groups.
   [[nodiscard]] std::size_t memory_bytes() const;
 
  private:
   enum class Phase : std::uint8_t {
-    reading,   // the next batch may begin
-    emitting,  // rows of the batch, from position_ on, go to the sink
-    grouping,  // rows of the batch, from position_ on, go to their groups
-    flushing,  // groups, from flushed_ on, go to the sink
+    reading,   // ready for the next batch
+    emitting,  // sends rows of the batch, from position_ on
+    grouping,  // adds rows of the batch to groups, from position_ on
+    flushing,  // sends groups, from flushed_ on
     done,
     failed,
   };
@@ -132,18 +131,18 @@ class BatchRun {
   std::byte* row_groups_[kBatchRows];  // of the rows in scratch_
 
   Phase phase_ = Phase::reading;
-  RowSpan span_;               // what the source gave
+  RowSpan span_;               // from the source
   std::uint32_t span_at_ = 0;  // rows of it that were read
   Batch batch_;
   std::uint64_t batch_first_ = 0;  // its first row's number in the table
   std::uint32_t position_ = 0;
-  std::uint32_t packed_from_ = 0;  // rows of the batch that lie in scratch_
+  std::uint32_t packed_from_ = 0;  // rows of the batch in scratch_
   std::uint32_t packed_to_ = 0;
-  std::size_t kept_ = 0;  // distinct rows of the table that were sent
+  std::size_t kept_ = 0;  // distinct rows of the table already sent
   std::size_t flushed_ = 0;
   bool at_end_ = false;
   std::uint64_t certain_rows_ = 0;   // sent, and not repeated
-  std::optional<RunError> pending_;  // of a row behind those that are still selected
+  std::optional<RunError> pending_;  // of a row after the selected ones
   std::optional<RunError> error_;
   RunNumbers numbers_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of tables: making and opening one, rows that are appended, read and queried, pipelines
-// that are kept, and the memory by which a client writes rows and takes results.
+// The calls of tables: create and open, append, read and query, load pipelines, and open the memory
+// by which a client writes rows and receives results.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@
 
 namespace espalier::table_calls {
 
-/// Pipelines that one session keeps.
+/// Most pipelines of one session.
 inline constexpr std::uint32_t kPipelinesMax = 256;
 
-/// Of appends: none, or the number of a reservation.
+/// For appends: empty, or the number of a reservation.
 [[nodiscard]] inline std::optional<wire::Fault> fault_of_reservation(std::string_view key) {
   if (key.empty() || key.size() == sizeof(std::uint64_t)) return std::nullopt;
   return wire::Fault{0, "the key is no reservation's number"};
@@ -28,7 +28,7 @@ inline constexpr std::uint32_t kPipelinesMax = 256;
 
 // --- replies -------------------------------------------------------------------------------------
 
-/// A table by the number that its node gave it.
+/// A table by its number at the node.
 struct Opened {
   std::uint32_t id = 0;
   std::string_view description;  ///< TableFacts, its schema, and CipherFacts if it is encrypted
@@ -55,7 +55,7 @@ struct Reserved {
   }
 };
 
-/// The last message of rows that are read or queried; chunks come before.
+/// The last message of a read or query; chunks come before it.
 struct RowsEnd {
   std::uint64_t rows_sent = 0;
   wire::QueryNumbers numbers{};
@@ -68,7 +68,7 @@ struct RowsEnd {
   }
 };
 
-/// A chunk of a query's rows that were written into a buffer of the client's.
+/// A chunk of a query's rows, written into a buffer of the client.
 struct RowsPlaced {
   wire::ResultPlace place{};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows as CSV [RFC 4180] that kinds/table/csv_reader.hpp reads back to the same rows: quotes where
-// they are needed, floats as the shortest text that is read back as the same value. Lines end in a
+// Writes rows as CSV [RFC 4180] that kinds/table/csv_reader.hpp reads back to the same rows: quotes
+// where needed, floats as the shortest text that reads back as the same value. Lines end in a
 // newline alone.
 //
 // Thread: one at a time.
@@ -19,9 +19,9 @@ class CsvWriter {
   /// Requires: wrong_with(options) is empty; the schema outlives the writer.
   CsvWriter(const Schema& schema, CsvOptions options);
 
-  /// Appends the line that names the columns; the options say whether there is one.
+  /// Appends the header line, if the options ask for one.
   void append_header(std::string& out);
-  /// Appends one row: any bytes may lie there.
+  /// Appends one row, which may be arbitrary bytes.
   void append_row(std::string& out, const std::byte* row);
 
  private:
@@ -30,7 +30,7 @@ class CsvWriter {
   const Schema& schema_;
   const CsvOptions options_;
   std::string value_;
-  bool first_ = true;  // nothing was written
+  bool first_ = true;  // nothing written yet
 };
 
 }  // namespace espalier::table

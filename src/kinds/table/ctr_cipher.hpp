@@ -2,11 +2,12 @@
 // AES-128 in counter mode over pages and over streams, for encrypted tables and results.
 //
 // The counter block of 16 bytes is the page's number, then the block's number in the page, each a
-// big-endian number of 64 bits. So any byte decrypts alone, and what encrypts decrypts too. There
-// is no integrity: who can write cipher text can flip bits of the plain text.
+// big-endian number of 64 bits. So any byte decrypts independently, and encryption is the same as
+// decryption. There is no integrity: a party that can write cipher text can flip bits of the plain
+// text.
 //
-// Two forms: VAES over 512 bits where the processor has it, else OpenSSL's EVP, which is also the
-// oracle. Round keys lie in secret memory; those of EVP in its own, which it overwrites.
+// Two implementations: VAES over 512 bits if the processor has it, else OpenSSL's EVP, which is
+// also the oracle. Round keys lie in secret memory; those of EVP in its own, which it overwrites.
 //
 // Thread: one at a time.
 #pragma once
@@ -25,12 +26,12 @@ namespace espalier::table {
 
 inline constexpr std::size_t kCipherBlockBytes = 16;
 
-/// HKDF with SHA-256 (RFC 5869), of any salt and length. What stands between is overwritten.
+/// HKDF with SHA-256 (RFC 5869), of any salt and length. Overwrites intermediate values.
 /// Errors: unsupported (no libcrypto). Requires: at most 255 * 32 bytes.
 Result<void> derive_key(std::span<const std::byte> secret, std::span<const std::byte> salt,
                         std::string_view info, std::span<std::byte> out);
 
-/// What a derived key is for: a table's rows and a result's never share one.
+/// Purpose of a derived key: a table's rows and a result's never share one.
 inline constexpr std::string_view kTableKeyInfo = "espalier table rows";
 inline constexpr std::string_view kResultKeyInfo = "espalier query result";
 
@@ -38,28 +39,28 @@ class CtrCipher {
  public:
   enum class Form : std::uint8_t { best, evp };
 
-  /// Of a key that is used as it stands. Errors: unsupported (no libcrypto), system (no memory may
-  /// be locked).
+  /// From a key used as it is. Errors: unsupported (no libcrypto), system (no memory may be
+  /// locked).
   static Result<CtrCipher> of_key(std::span<const std::byte, kKeyBytes> key,
                                   Form form = Form::best);
-  /// Of a user's key, a salt, and what it is for. Errors: the same.
+  /// Derived from a user's key, a salt, and its purpose. Errors: the same.
   static Result<CtrCipher> derived(std::span<const std::byte, kKeyBytes> user_key,
                                    const SaltBytes& salt, std::string_view info,
                                    Form form = Form::best);
 
-  /// Encrypts or decrypts bytes that lie at `offset` of a page; in and out may be the same.
+  /// Encrypts or decrypts bytes at `offset` of a page; in and out may be the same.
   void apply(std::uint64_t page, std::uint64_t offset, const std::byte* in, std::byte* out,
              std::size_t bytes) {
     apply_blocks(page, offset / kCipherBlockBytes, offset % kCipherBlockBytes, in, out, bytes);
   }
-  /// The same from a block, and so many of its bytes left out, on.
+  /// The same from a block on, skipping its first `within` bytes.
   void apply_blocks(std::uint64_t page, std::uint64_t block, std::size_t within,
                     const std::byte* in, std::byte* out, std::size_t bytes);
 
   [[nodiscard]] bool uses_vaes() const { return vaes_; }
 
  private:
-  /// The key, then the round keys in the order in which they are used.
+  /// The key, then the round keys in order of use.
   struct Schedule {
     alignas(64) std::byte rounds[11][16];
     KeyBytes key;

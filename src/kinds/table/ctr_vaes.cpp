@@ -37,8 +37,8 @@ ESPALIER_VAES __m512i counters(std::uint64_t page, std::uint64_t block) {
   return _mm512_set_epi64(b + 3, p, b + 2, p, b + 1, p, b, p);
 }
 
-/// Sixteen bytes four times. With a mask, for GCC 12 takes the form without for one that reads what
-/// nobody wrote (its bug 105593).
+/// Sixteen bytes four times. Masked, because GCC 12 reports an uninitialized read in the unmasked
+/// form (its bug 105593).
 ESPALIER_VAES __m512i four_times(__m128i block) {
   return _mm512_maskz_broadcast_i32x4(0xFFFF, block);
 }
@@ -151,7 +151,7 @@ ESPALIER_VAES void apply_ctr_vaes(const std::byte* rounds, std::uint64_t page, s
 
 }  // namespace espalier::table
 
-#else  // no other processor has VAES, and nobody calls these
+#else  // no other processor has VAES, these are never called
 
 #include "base/assert.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The kernel of CtrCipher over registers of 512 bits: four blocks each, 32 of them on their way.
+// The VAES kernel of CtrCipher: four blocks in each 512-bit register, 32 in flight.
 //
 // Thread: any.
 #pragma once

@@ -6,7 +6,7 @@ namespace {
 
 using wire::Aggregate;
 
-/// Whether every pattern of a column's eight bytes is a value, and is told by them alone.
+/// Whether every pattern of a column's eight bytes is a distinct value.
 bool is_plain_word(const Column& column) {
   return !column.nullable &&
          (column.type.kind == ColumnType::i64 || column.type.kind == ColumnType::decimal ||

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table whose key is eight bytes of theirs, as they are, and what of them is added to
-// their groups, as it is: sums of columns of 8 bytes, and counts. Where a table of groups knows by
-// an array which row a key has (kinds/table/group_table.hpp), finding and adding are one loop over
-// the rows then, and nothing of them is copied in between.
+// Direct grouping: rows whose key is eight bytes of the table's row, unchanged, with aggregates
+// that are sums of columns of 8 bytes, and counts. If a table of groups maps keys to rows by an
+// array (kinds/table/group_table.hpp), lookup and accumulation are one loop over the rows without
+// copies.
 //
 // Thread: immutable.
 #pragma once
@@ -17,7 +17,7 @@
 
 namespace espalier::table {
 
-/// Rows of a batch that are selected, from one of them on.
+/// Selected rows of a batch, from one of them on.
 struct DirectRows {
   const std::byte* rows;
   std::size_t row_bytes;
@@ -26,7 +26,7 @@ struct DirectRows {
   const std::byte* ahead;  ///< asked for meanwhile, a row with each key; null: nothing is
 };
 
-/// What of a row is added to its group. Offsets are of the table's row (from) and of the group's.
+/// Aggregates to add. Offsets are in the table's row (from) and in the group's.
 struct DirectSums {
   struct Sum {
     std::uint32_t from;
@@ -37,8 +37,8 @@ struct DirectSums {
   std::vector<Sum> sums;
   std::vector<std::uint32_t> counts;
 
-  /// Of a pipeline that groups, or leaves rows distinct. Nothing where its only key, or one of its
-  /// aggregates, needs more than this.
+  /// For a pipeline that groups, or has distinct. Nullopt if its key, or one of its aggregates,
+  /// needs more than this.
   static std::optional<DirectSums> of(const BatchProgram& program,
                                       const std::vector<AggregateSlot>& slots);
 };

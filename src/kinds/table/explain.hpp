@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a pipeline does, in lines for people: one for each operator.
+// EXPLAIN: the operators of a pipeline, in lines for people.
 //
 // Thread: safe, no state.
 #pragma once
@@ -18,15 +18,15 @@ namespace espalier::table {
 /// "limit: 3", "pack: rows of 32 bytes".
 [[nodiscard]] std::vector<std::string> explain(const BatchProgram& program);
 
-/// What an operator keeps while it runs: registers of its own, rows in clear, keys of a batch,
-/// groups, the stage.
+/// Memory of an operator while it runs: its registers, rows in clear, keys of a batch, groups, the
+/// stage.
 struct OperatorState {
   std::string_view name;
   std::size_t bytes = 0;
 };
-/// In the order of explain()'s lines. `memory_bytes`: what a run said that it needed at most
-/// (wire::QueryNumbers); 0: none was made, and nothing is told of groups. All states but the last,
-/// the stage, are that together.
+/// In the order of explain()'s lines. `memory_bytes`: the peak that a run reported
+/// (wire::QueryNumbers); 0: none was made, and groups are omitted. All states but the last one, the
+/// stage, add up to it.
 [[nodiscard]] std::vector<OperatorState> operator_states(const BatchProgram& program,
                                                          std::uint64_t memory_bytes);
 

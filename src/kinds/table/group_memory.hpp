@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a table of groups: pieces that live as long as it, at most so many bytes of them.
+// Arena of a table of groups: pieces live as long as the arena, up to a limit of bytes.
 //
-// A small table takes each piece by itself. A great one takes pages of 2 MiB and cuts them: with
-// small pages, finding a group among a million costs a walk of the page tables more for each line.
+// A small table allocates each piece separately. A large one allocates pages of 2 MiB and cuts
+// them: with small pages, a lookup among a million groups costs an additional page walk for each
+// line.
 //
 // Thread: one at a time.
 #pragma once
@@ -20,17 +21,17 @@ class GroupMemory {
   GroupMemory(const GroupMemory&) = delete;
   GroupMemory& operator=(const GroupMemory&) = delete;
 
-  /// A piece, aligned to 64 and not filled; null if that were more than there may be. Cost: from
-  /// time to time a page of 2 MiB, which the kernel fills with zeros.
+  /// A piece, aligned to 64 and uninitialized; null if it would exceed the limit. Cost: from time
+  /// to time a page of 2 MiB, which the kernel zeroes.
   [[nodiscard]] std::byte* allocate(std::size_t bytes);
-  /// Whether a piece would cost such a page.
+  /// Whether a piece would require such a page.
   [[nodiscard]] bool wants_page(std::size_t bytes) const;
-  /// Takes a page, and has it filled with zeros now. Requires: a piece wants one.
+  /// Allocates a page, zeroed now. Requires: a piece requires one.
   void take_page();
-  /// Takes a piece back; what was cut from a page stays until the end.
+  /// Frees a piece; pieces cut from a page stay until the end.
   void free(std::byte* piece, std::size_t bytes);
 
-  /// What was taken of the system.
+  /// Bytes allocated from the system.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
   [[nodiscard]] std::size_t bytes_max() const { return bytes_max_; }
 

@@ -128,8 +128,7 @@ void GroupTable::double_directory() {
   ++depth_;
 }
 
-/// Half of a segment's slots, told by the next bit of their tags, move to another one. No row is
-/// read.
+/// Moves half of a segment's slots, by the next bit of their tags, to another one. Reads no row.
 bool GroupTable::split_segment(std::uint32_t number) {
   constexpr std::size_t kBytes = kSegmentSlots * sizeof(Slot);
   const auto take = [this] { return reinterpret_cast<Slot*>(memory_.allocate(kBytes)); };
@@ -207,7 +206,7 @@ bool GroupTable::make_room(std::uint32_t tag) {
   const std::uint32_t number = owners_[entry_of(tag)];
   const std::size_t used = segments_[number].used + std::size_t{1};
   if (segment_slots_ < kSegmentSlots) {
-    // A small index has slots to spare, so that most searches end at once.
+    // A small index has a lower load factor, so that most probes end at their first slot.
     const bool spares = 16 * segment_slots_ * sizeof(Slot) <= memory_.bytes_max();
     const bool is_full = used * 4 > segment_slots_ * 3;
     if (used * 4 > segment_slots_ * (spares ? 1 : 3)) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a result, one for each key: groups with their states, or distinct rows. In memory of at
-// most so many bytes, in the order in which they came.
+// Hash table of a query: groups with their states, or distinct rows, one row for each key, in
+// insertion order, within a limit of memory.
 //
 //   directory    segments of the index, open addressing     rows, in chunks that never move
 //   +---+        +-----+-----+-----+----                    +-----+--------+-----+--------+----
@@ -15,16 +15,16 @@
 // full one is split in two [Fagin, Extendible Hashing], so the index grows by a segment at
 // a time.
 //
-// Keys of one word that lie near each other, as numbers of things often do, have an array of their
-// own besides, from key to row: where it knows a row, nothing is hashed, searched or compared.
+// Keys of one word that lie near each other, as ids often do, also have a direct array from key to
+// row: if it knows the row, no hashing, probing or comparison is needed.
 //
-// Growing costs some tens of microseconds or more each time: a segment is split or doubled, a page
-// of 2 MiB or the array is taken, which the kernel fills with zeros. Full segments come in bursts,
-// for hashes fill all of them alike, so a batch may be told how often the table may grow; it stops
-// then, and goes on later. What takes longest, pages and the array, ends such a batch.
+// Growth takes some tens of microseconds or more each time: it splits or doubles a segment, or
+// allocates a page of 2 MiB or the array, which the kernel zeroes. Full segments come in bursts,
+// because hashes fill all segments alike, so a batch may limit the number of growths; it pauses at
+// the limit, and resumes later. Pages and the array, which take longest, end such a batch.
 //
-// Cost: find is one probe of the index and one of a row. Batches go step by step over all keys,
-// so that lines that are not in the cache come together.
+// Cost: a lookup is one probe of the index and one of a row. A batch proceeds stage by stage over
+// all keys, so that its cache misses overlap.
 // Thread: one at a time.
 #pragma once
 
@@ -40,21 +40,21 @@ namespace espalier::table {
 struct DirectRows;
 struct DirectSums;
 
-/// Keys one behind the other.
+/// Keys at a fixed stride.
 struct KeyBatch {
   const std::byte* keys = nullptr;   ///< rows; or their begins, where KeyLayout::words() is not 0
   std::uint32_t stride = 0;          ///< row_bytes; or 8 * KeyLayout::words(), where that is not 0
   std::uint32_t count = 0;           ///< at most GroupTable::kBatchKeys
   const std::byte* blank = nullptr;  ///< a row without key, where `keys` are only begins
-  bool stops_when_full = true;       ///< else keys behind one without room are looked for too
-  /// Asked for meanwhile, a line with each key: what is read next. Null: nothing is.
+  bool stops_when_full = true;       ///< else continues after a key without room
+  /// Prefetched meanwhile, a line with each key: the next input. Null: nothing.
   const std::byte* ahead = nullptr;
   std::uint32_t ahead_stride = 0;
 };
 
 class GroupTable {
  public:
-  /// Less memory than this cannot hold a group of each size.
+  /// Minimum memory, for a group of any size.
   static constexpr std::size_t kBytesMin = 64 * 1024;
   static constexpr std::size_t kNoLimit = ~std::size_t{0};
   static constexpr std::uint32_t kBatchKeys = 256;
@@ -63,42 +63,40 @@ class GroupTable {
   GroupTable(const KeyLayout& layout, std::size_t bytes_max, std::uint64_t seed);
 
   struct Found {
-    std::byte* row = nullptr;  ///< null: it is not there, and there is no room
-    bool is_new = false;       ///< it was not there, and is now, a copy of the one given
+    std::byte* row = nullptr;  ///< null: not found, and no room
+    bool is_new = false;       ///< inserted, as a copy of the given one
   };
   Found find_or_insert(const std::byte* row);
 
-  /// The row of each key, in the order of the keys; new ones are made. Null: there is no room.
-  /// Returns: how many keys have their rows; less than all only where it stops when full, or is
-  /// paused.
+  /// The row of each key, in the order of the keys, inserted if missing. Null: there is no room.
+  /// Returns the number of keys with rows; less than all only if it stops when full, or is paused.
   std::uint32_t find_or_insert(const KeyBatch& batch, std::byte** rows);
 
-  /// Whether the array of near keys is there, and it and the groups stay in the core's cache.
+  /// Whether the direct array exists, and it and the groups fit the core's cache.
   [[nodiscard]] bool is_direct() const;
-  /// Adds rows to their groups; new ones are made of `blank` and the key. Returns: how many it
-  /// added; less than all where there is no room for the next one's group, or where it is paused.
+  /// Adds rows to their groups; new groups are made of `blank` and the key. Returns the number of
+  /// rows added; less than all if there is no room for the next one's group, or if paused.
   /// Requires: is_direct(); keys are one word.
   std::uint32_t add_direct(const DirectRows& rows, const DirectSums& sums, const std::byte* blank);
-  /// How many of the first rows have keys that the array knows. Requires: as above.
+  /// Number of leading rows whose keys are in the array. Requires: as above.
   [[nodiscard]] std::uint32_t count_known(const DirectRows& rows, std::uint32_t key_from) const;
 
-  /// From now on it grows so often; then batches are paused. At first there is no bound.
+  /// Limits growths from now on; at the limit batches pause. Initially unlimited.
   void allow_growths(std::uint32_t count) { growths_left_ = count; }
-  /// Whether the last batch stopped because the table may not grow, though there is room.
+  /// Whether the last batch paused at the limit of growths, although there is room.
   [[nodiscard]] bool is_paused() const { return paused_; }
-  /// How often it grew.
+  /// Number of growths.
   [[nodiscard]] std::uint64_t growths() const { return growths_; }
 
   [[nodiscard]] std::size_t size() const { return size_; }
-  /// In the order in which they came. Requires: i < size().
+  /// Rows in insertion order. Requires: i < size().
   [[nodiscard]] std::byte* row(std::size_t i) const {
     return chunks_[i >> chunk_shift_] +
            (i & ((std::size_t{1} << chunk_shift_) - 1)) * layout_.row_bytes;
   }
-  /// Forgets all rows and keeps the memory. Cost: does not depend on how many there were.
+  /// Removes all rows and keeps the memory. Cost: independent of their number.
   void clear();
-  /// By how many slots, all rows together, the index has them behind where a search for them
-  /// begins. Cost: linear in the index.
+  /// Total displacement of all rows in the index from their home slots. Cost: linear in the index.
   [[nodiscard]] std::uint64_t displacement() const;
   [[nodiscard]] std::size_t memory_bytes() const { return memory_.bytes(); }
   [[nodiscard]] const KeyLayout& layout() const { return layout_; }
@@ -110,7 +108,7 @@ class GroupTable {
 
   struct Slot {
     std::uint32_t tag;
-    std::uint32_t row;  // its number and 1; 0: the slot is free
+    std::uint32_t row;  // its number + 1; 0: the slot is free
   };
   struct Segment {
     Slot* slots;
@@ -129,7 +127,7 @@ class GroupTable {
   std::uint32_t add_direct_by(const DirectRows& rows, const DirectSums& sums,
                               const std::byte* blank);
   std::byte* row_of_word(std::uint64_t word, const std::byte* blank);
-  /// Forgets the array where most keys of a batch lay outside it.
+  /// Drops the array if most keys of a batch lay outside it.
   void give_up_direct(std::uint32_t outside, std::uint32_t count) {
     if (2 * outside > count) direct_ = nullptr;
   }
@@ -173,7 +171,7 @@ class GroupTable {
   std::vector<Slot*> free_segments_;
   Slot* split_copy_ = nullptr;
   std::vector<std::byte*> chunks_;
-  // The rows of keys from direct_base_ on, as far as they are known.
+  // Rows of keys from direct_base_ on, if known.
   bool chose_direct_ = false;
   std::byte** direct_ = nullptr;
   std::uint64_t direct_base_ = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// LIKE: `%` stands for any text, `_` for one code point of UTF-8, and a backslash takes from the
-// character behind it whatever meaning it has.
+// LIKE: `%` matches any text, `_` one code point of UTF-8, and a backslash escapes the character
+// after it.
 //
 // Text may be any bytes. A code point is a lead byte with as many continuation bytes as it
-// announces, as far as they are there; every other byte is one by itself.
+// announces, as far as present; every other byte counts as one code point.
 //
 // Thread: values; matching is const.
 #pragma once
@@ -18,53 +18,53 @@
 
 namespace espalier::table {
 
-/// What is wrong with a pattern, null if nothing: it must be UTF-8, and no backslash stands last.
+/// The mistake in a pattern, null if none: it must be UTF-8, and not end in a backslash.
 [[nodiscard]] const char* wrong_with_pattern(std::string_view pattern);
 
-/// Whether a text is like a pattern, worked out step by step. Requires: the pattern is right.
-/// Cost: at most the product of both lengths.
+/// Matches a text step by step. Requires: the pattern is valid. Cost: at most the product of both
+/// lengths.
 [[nodiscard]] bool is_like(std::string_view text, std::string_view pattern);
 
 /// Bytes of the code point at the front. Requires: `text` is not empty.
 [[nodiscard]] std::size_t code_point_bytes(std::string_view text);
 
-/// A pattern made ready for many texts; is_like() is its oracle. Requires: the pattern is right.
+/// A compiled pattern; is_like() is its oracle. Requires: the pattern is valid.
 ///
-/// A pattern falls into segments, between its `%`. Without `_` these are literals, which are found
-/// as bytes. With `_` texts are taken by code points, and of each segment
+/// A pattern is split into segments at its `%`. Without `_` these are literals, searched as bytes.
+/// With `_` texts are read by code points, and of each segment
 ///
-///   - the first stands at the front of the text, the last at its end;
-///   - of the others, `_` on either side only says how far the next one is at least, and what is
+///   - the first matches at the front of the text, the last at its end;
+///   - of the others, `_` on either side only sets a minimum distance to the next one; the part
 ///     between, with `_` inside, is found by Shift-And [Baeza-Yates and Gonnet, A new approach to
 ///     text searching, 1992]: one bit for each code point of it.
 ///
-/// Cost of a text: in proportion to its length; where a segment has `_` inside, to its length times
-/// one for each 64 code points of the segment.
+/// Cost: linear in the text; if a segment has `_` inside, the text's length times one for each 64
+/// code points of the segment.
 class LikePattern {
  public:
   explicit LikePattern(std::string_view pattern);
 
   [[nodiscard]] bool matches(std::string_view text) const;
-  /// Whether it has `_`, so that texts are taken by code points.
+  /// Whether it has `_`, so that texts are read by code points.
   [[nodiscard]] bool counts_code_points() const { return !segments_.empty(); }
 
  private:
-  /// A code point's bytes as one number, or one that is none of these: any.
+  /// A code point's bytes as one number, or a special one for `_`.
   using Symbol = std::uint32_t;
-  /// Which places of a segment a symbol may stand at, for Shift-And.
+  /// Shift-And masks: at which positions of a segment a symbol may stand.
   class Finder {
    public:
     static constexpr std::size_t kWordsMax = 16;
     /// Requires: 1 to 64 kWordsMax symbols.
     explicit Finder(const std::vector<Symbol>& symbols);
-    /// The end of the first match; npos: there is none.
+    /// The end of the first match; npos: none.
     [[nodiscard]] std::size_t find(std::string_view text) const;
 
    private:
     using Other = std::pair<Symbol, std::uint16_t>;
     [[nodiscard]] const std::uint64_t* places_of(Symbol symbol) const;
     std::size_t words_;
-    std::size_t last_;  // its place
+    std::size_t last_;  // its position
     std::uint16_t ascii_[128];
     std::vector<Other> others_;  // sorted
     std::vector<std::uint64_t> places_;  // rows of words_; the first: of what only `_` stands for

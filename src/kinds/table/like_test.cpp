@@ -128,8 +128,8 @@ TEST(Like, LongSegmentsAgreeWithTheOracle) {
   EXPECT_LT(likes, 2900);
 }
 
-// By processor time, against that of taking the same text by code points: whoever tries each place
-// of the text anew takes some hundred times as long.
+// By processor time, against that of reading the same text by code points: an implementation that
+// restarts at each position takes some hundred times as long.
 TEST(Like, TextsTakeATimeInProportionToTheirLength) {
   std::string text(1000, 'a');
   const auto best_of = [](const auto& work) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline that is kept, to run again and again with other constants: the same operators and
-// expressions, and so the same columns of its result.
+// Prepared pipelines: kept to run repeatedly with other constants; operators, expressions and
+// result columns stay the same.
 //
 //   loaded: the message of a pipeline              run: wire::LoadedRun | constants | heap
 //
-// A run brings all constants anew. Each must be of the kind and scale of the one that it stands
-// for, and null if and only if that was; the whole is then checked like any other message.
+// A run brings all constants anew. Each must have the kind and scale of the one it replaces, and be
+// null if and only if that was; the whole is then checked like any other message.
 //
 // Thread: immutable; safe to use from any.
 #pragma once
@@ -20,15 +20,15 @@
 
 namespace espalier::table {
 
-/// Constants, with what their texts lie in.
+/// Constants, and the heap of their texts.
 struct RunConstants {
   std::vector<wire::ConstantValue> values;
   std::string heap;
 };
 
-/// Whether bytes are a run of a loaded pipeline, and none that comes with it.
+/// Whether bytes are a run of a loaded pipeline, rather than a pipeline.
 [[nodiscard]] bool is_loaded_run(std::span<const std::byte> bytes);
-/// Takes one apart, from any bytes. Errors: whatever breaks its form.
+/// Parses one, from any bytes. Errors: any violation of the format.
 struct LoadedRunMessage {
   std::uint64_t pipeline = 0;
   RunConstants constants;
@@ -38,8 +38,8 @@ struct LoadedRunMessage {
 [[nodiscard]] std::vector<std::byte> encode_loaded_run(std::uint64_t pipeline,
                                                        const RunConstants& constants);
 
-/// The message of a pipeline with other constants. Errors: a constant is of another kind than the
-/// pipeline's, there are too few, too many, or together they are too long.
+/// The message of a pipeline with other constants. Errors: a constant has another kind than the
+/// pipeline's; too few, too many, or too long together.
 [[nodiscard]] PipelineResult<std::vector<std::byte>> with_constants(const PipelineMessage& loaded,
                                                                     RunConstants constants);
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters of what people write, where their case means nothing.
+// Lower case of ASCII letters, for case-insensitive input.
 //
 // Thread: any.
 #pragma once
 
 namespace espalier::table {
 
-/// Of ASCII alone.
+/// ASCII only.
 [[nodiscard]] constexpr char lower(char c) {
   return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
 }

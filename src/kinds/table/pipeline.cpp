@@ -208,8 +208,8 @@ PipelineResult<void> Check::make_result() {
 }
 
 PipelineResult<void> Check::expressions() {
-  // An error in an expression is told of the operator that uses it, so the node's user is found
-  // first: roots by operator, then each child by its parent.
+  // Errors in an expression name the operator that uses it, so find each node's user first: roots
+  // by operator, then each child by its parent.
   auto& user = pipeline_.users;
   user.assign(message_.nodes.size(), 0);
   for (std::uint32_t i = 0; i < message_.operators.size(); ++i) {

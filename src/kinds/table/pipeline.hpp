@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline that was checked against a table's schema: what executors run.
+// A pipeline checked against a table's schema: the input of executors.
 //
 // Types. Integers of any width are integers of 64 bits, float and double are reals. `+ - *` take
 // numbers: a real makes the result a real, else a decimal makes it a decimal of 18 digits, whose
-// scale is the greater one of + and -, the sum of *. Comparisons take two numbers, or two values of
-// one kind; numbers compare exactly, but as reals where one is a real. Where one is a column of
-// char(n), blanks behind a constant count as little as those behind the column. Nothing else is
-// converted.
+// scale is the greater one for + and -, the sum for *. Comparisons take two numbers, or two values
+// of one kind; numbers compare exactly, but as reals if one is a real. If one is a column of
+// char(n), trailing blanks of constants are ignored like those of the column. There are no other
+// conversions.
 //
 // Results are rows of a schema too, `result`. A group's row holds its keys, then for each aggregate
-// the state from which rows of one group, sent apart, are merged:
+// the partial state that is merged for rows of one group:
 //
 //   count(*), count     i64
 //   min, max            the value; null before the first
@@ -35,15 +35,15 @@
 
 namespace espalier::table {
 
-/// What a node of an expression, or a constant, evaluates to.
+/// Type of a node of an expression, or of a constant.
 struct ValueType {
   wire::ValueKind kind = wire::ValueKind::invalid;
   std::uint8_t scale = 0;  ///< of decimals
-  bool nullable = false;   ///< false: it is never null
-  Type stored;             ///< how a row of a result holds it
+  bool nullable = false;   ///< false: never null
+  Type stored;             ///< its type in a row of a result
 };
 
-/// The type that a column's values have in expressions.
+/// The type of a column's values in expressions.
 [[nodiscard]] ValueType value_type(const Column& column);
 
 struct Constant {
@@ -82,10 +82,10 @@ struct Pipeline {
   bool decrypt = false;  ///< the table's rows
   bool encrypt = false;  ///< the result's
   wire::Addressing addressing = wire::Addressing::automatic;
-  /// Those of the message; behind them, where char(n) is compared with texts that end in blanks,
-  /// the same without those.
+  /// Those of the message; after them, where char(n) is compared with texts that end in blanks, the
+  /// same texts without these.
   std::vector<Constant> constants;
-  /// Those of the message; behind them, where all columns are wanted, one for each column.
+  /// Those of the message; after them, if all columns are wanted, one for each column.
   std::vector<Node> nodes;
   std::vector<std::uint32_t> users;  ///< of the message's nodes: the operator that uses each
   std::vector<Filter> filters;
@@ -105,19 +105,19 @@ struct Pipeline {
   }
 };
 
-/// Checks everything that can be checked before a row is read. Errors: the operator, and why.
-/// Cost: linear in the message.
+/// Checks everything that can be checked before a row is read. Errors: the operator, and why. Cost:
+/// linear in the message.
 [[nodiscard]] PipelineResult<Pipeline> check_pipeline(const PipelineMessage& message,
                                                       const Schema& schema);
-/// decode_pipeline() and then this.
+/// decode_pipeline(), then check_pipeline().
 [[nodiscard]] PipelineResult<Pipeline> check_pipeline(std::span<const std::byte> bytes,
                                                       const Schema& schema);
 
-/// Compiles the regular expressions of a pipeline, without which no executor runs one that has any.
-/// Errors: the operator, and what the compiler says. Cost: the compiler's.
+/// Compiles the regular expressions of a pipeline; required before an executor runs one that has
+/// any. Errors: the operator, and the compiler's message. Cost: the compiler's.
 [[nodiscard]] PipelineResult<void> compile_regexes(Pipeline& pipeline, RegexCompiler& compiler);
 
-/// Whether `+ - *` and sums take it.
+/// Whether `+ - *` and sums accept it.
 [[nodiscard]] bool is_numeric(wire::ValueKind kind);
 /// An expression as text, for errors: columns by name, constants as literals.
 [[nodiscard]] std::string expression_text(const Pipeline& pipeline, std::uint16_t node);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes the message of a pipeline: expressions first, then the operators that use them.
+// Builds the message of a pipeline: expressions first, then the operators that use them.
 //
 //   PipelineBuilder builder;
 //   const auto price = builder.column(2);
@@ -8,8 +8,8 @@
 //   builder.group_by({builder.column(0)}, {{Aggregate::sum, builder.column(2)}});
 //   PipelineResult<std::vector<std::byte>> bytes = builder.finish();
 //
-// Operators are put in their order whatever the order of the calls. Each node is used once: an
-// expression that stands in two places is built twice.
+// Operators are sorted into their order, whatever the order of the calls. Each node is used once:
+// build an expression twice to use it in two places.
 //
 // Thread: one at a time.
 #pragma once
@@ -37,7 +37,7 @@ namespace espalier::table {
 /// Null, of a kind.
 [[nodiscard]] Constant null_constant(wire::ValueKind kind);
 
-/// As a message has it; its text goes behind what the heap has.
+/// In the message's form; appends its text to the heap.
 [[nodiscard]] wire::ConstantValue constant_value(const Constant& value, std::string& heap);
 
 class PipelineBuilder {
@@ -76,7 +76,7 @@ class PipelineBuilder {
 
   /// Nodes built so far, by number.
   [[nodiscard]] std::span<const wire::ExpressionNode> nodes() const { return nodes_; }
-  /// The message in parts, whether or not it is within the limits.
+  /// The message in parts, even if it exceeds the limits.
   [[nodiscard]] PipelineMessage message() const;
   /// The message's bytes. Errors: limits of counts, depth and bytes; nodes used twice or never.
   [[nodiscard]] PipelineResult<std::vector<std::byte>> finish() const;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The parts of a pipeline's message (kinds/table/format/pipeline.hpp): out of bytes, and into them.
+// Codec of a pipeline's message (kinds/table/format/pipeline.hpp).
 //
-// What decode_pipeline() gives has the form of a pipeline: lengths, kinds, reserved bytes, indices
-// and depth are right, and each node has one user. Whether it means something for a table, with its
-// columns and types, check_pipeline() says (kinds/table/pipeline.hpp).
+// decode_pipeline() guarantees the form of a pipeline: lengths, kinds, reserved bytes, indices and
+// depth are valid, and each node has one user. check_pipeline() checks it against a table's columns
+// and types (kinds/table/pipeline.hpp).
 //
 // Thread: values.
 #pragma once
@@ -28,9 +28,9 @@ struct PipelineMessage {
   std::string heap;
 };
 
-/// What is wrong with a pipeline, in words for people.
+/// The mistake in a pipeline, in words for people.
 struct PipelineError {
-  /// It is the message as a whole, not an operator.
+  /// The mistake concerns the whole message, not an operator.
   static constexpr std::uint32_t kNoOperator = ~std::uint32_t{0};
 
   std::uint32_t operator_index = kNoOperator;
@@ -44,12 +44,12 @@ struct PipelineError {
 template <class T>
 using PipelineResult = std::expected<T, PipelineError>;
 
-/// Takes a message apart, from any bytes. Errors: whatever breaks its form.
+/// Parses a message, from any bytes. Errors: any violation of the format.
 [[nodiscard]] PipelineResult<PipelineMessage> decode_pipeline(std::span<const std::byte> bytes);
 
 /// The message's bytes. Requires: counts within the format's limits.
 [[nodiscard]] std::vector<std::byte> encode_pipeline(const PipelineMessage& message);
-/// How many they are, whether or not that is within the limit.
+/// Their number, even if it exceeds the limit.
 [[nodiscard]] std::size_t encoded_bytes(const PipelineMessage& message);
 
 [[nodiscard]] std::string_view name_of(wire::OperatorKind kind);
@@ -57,7 +57,7 @@ using PipelineResult = std::expected<T, PipelineError>;
 [[nodiscard]] std::string_view name_of(wire::ValueKind kind);
 [[nodiscard]] std::string_view name_of(wire::Aggregate aggregate);
 
-/// How many children a node has: a, b and c in this order, as far as they are nodes.
+/// Number of children of a node: a, b and c in this order, as far as they are nodes.
 [[nodiscard]] unsigned children_of(wire::ExpressionKind kind);
 
 }  // namespace espalier::table

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which types the nodes of expressions take and give.
+// Type checking of expressions.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,13 @@
 
 namespace espalier::table {
 
-/// Gives each node of a message its type, children first.
+/// Assigns a type to each node of a message, children first.
 class TypeCheck {
  public:
   TypeCheck(const Schema& schema, const std::vector<Constant>& constants)
       : schema_(schema), constants_(constants) {}
 
-  /// The node with its type, or in words why it has none. Requires: the form was checked.
+  /// The node with its type, or a type error in words. Requires: the form was checked.
   std::expected<Node, std::string> check(const wire::ExpressionNode& node,
                                          const std::vector<Node>& before) const;
 
@@ -33,17 +33,17 @@ class TypeCheck {
   const std::vector<Constant>& constants_;
 };
 
-/// Comparisons with char(n) columns leave out the blanks behind their constants' texts, as they do
-/// behind the columns': such texts are added to the constants once more, without blanks.
+/// Makes comparisons with char(n) columns ignore trailing blanks of constants, as of the columns:
+/// adds such texts to the constants once more, without the blanks.
 void compare_chars_without_blanks(std::vector<Node>& nodes, std::vector<Constant>& constants);
 
-/// A type that computed values of this kind have.
+/// The type of computed values of this kind.
 [[nodiscard]] ValueType computed_type(wire::ValueKind kind, std::uint8_t scale, bool nullable);
 
-/// How a result holds a text of so many bytes.
+/// The stored type of a text of so many bytes.
 [[nodiscard]] Type stored_text(std::size_t bytes);
 
-/// Constants as expressions use them. Requires: the form was checked.
+/// Constants in the form of expressions. Requires: the form was checked.
 [[nodiscard]] std::vector<Constant> read_constants(const PipelineMessage& message);
 
 }  // namespace espalier::table

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many queries there were, of one table or of a node, and what they read and sent. Whoever runs
-// queries counts them; they begin at 0 when the table is made or the node starts.
+// Counters of the queries of a table or of a node, and of what they read and sent. The code that
+// runs queries updates them; they start at 0 when the table is created or the node starts.
 //
 // Thread: any.
 #pragma once

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of rows that were appended to a table, and of slots that were reserved
-// (docs/formats/records.md).
+// Redo records of appended rows, and of reserved slots (docs/formats/records.md).
 //
 //   appended   0      16          24     32            40          44          48
 //              +------+-----------+------+-------------+-----------+-----------+------
@@ -11,9 +10,9 @@
 //              | head | rows before | next cipher page | tail is used | reserved |
 //              +------+-------------+------------------+--------------+----------+
 //
-// Rows stand there as they lie in the table, so those of an encrypted table are cipher text, which
-// is of no use elsewhere than in its own slots: hence the page's number in counter blocks, and how
-// many of them still went into the page before.
+// Rows are copied verbatim, so those of an encrypted table are cipher text, valid only in its own
+// slots: hence the record has the page's number in counter blocks, and the number of rows that
+// still fit the page before.
 //
 // Thread: plain values.
 #pragma once
@@ -32,16 +31,16 @@ namespace espalier::table {
 enum class RedoType : std::uint8_t {
   invalid = 0,
   appended = catalog::kOwnRedoTypes,
-  reserved = 17,  // slots of an encrypted table, none of which is given again
+  reserved = 17,  // slots of an encrypted table, never issued again
 };
 
 struct AppendedRecord {
   catalog::RedoHead head;
   std::uint64_t first_row;
   std::uint64_t rows;
-  std::uint64_t cipher_page;  // of an encrypted table: of the first new page, if there is one
+  std::uint64_t cipher_page;  // encrypted tables: of the first new page, if any
   std::uint32_t row_bytes;
-  std::uint32_t tail_rows;  // of an encrypted table: so many lie in the page before
+  std::uint32_t tail_rows;  // encrypted tables: rows in the page before
 };
 static_assert(sizeof(AppendedRecord) == 48 && offsetof(AppendedRecord, first_row) == 16);
 static_assert(offsetof(AppendedRecord, rows) == 24 && offsetof(AppendedRecord, cipher_page) == 32);
@@ -51,9 +50,9 @@ static_assert(std::has_unique_object_representations_v<AppendedRecord>);
 
 struct ReservedRecord {
   catalog::RedoHead head;
-  std::uint64_t rows_before;       // that were visible
-  std::uint64_t next_cipher_page;  // all below it were given
-  std::uint32_t tail_used;         // 1: slots of the last page were given, too
+  std::uint64_t rows_before;       // visible ones
+  std::uint64_t next_cipher_page;  // all below were issued
+  std::uint32_t tail_used;         // 1: slots of the last page were issued, too
   std::uint32_t reserved;
 };
 static_assert(sizeof(ReservedRecord) == 40 && offsetof(ReservedRecord, rows_before) == 16);
@@ -62,7 +61,7 @@ static_assert(offsetof(ReservedRecord, tail_used) == 32 &&
               offsetof(ReservedRecord, reserved) == 36);
 static_assert(std::has_unique_object_representations_v<ReservedRecord>);
 
-/// No table gives so many numbers of pages, and behind it there are still as many.
+/// No table issues so many page numbers, and as many remain above it.
 inline constexpr std::uint64_t kCipherPageMax = ~std::uint64_t{0} >> 1;
 
 /// Writes a record of reserved slots. Requires: as many bytes as ReservedRecord has.
@@ -77,7 +76,7 @@ inline void write_reserved(std::span<std::byte> to, std::uint32_t table, std::ui
   catalog::RedoWriter(to).part(record);
 }
 
-/// An append that was read. Its rows lie in the record.
+/// A parsed append. Its rows point into the record.
 struct AppendedRows {
   AppendedRecord fields{};
   std::string_view rows;
@@ -96,7 +95,7 @@ namespace detail {
 
 }  // namespace detail
 
-/// Reads a record of appended rows from any bytes. Errors: corrupt (detail: a catalog::RedoFault).
+/// Parses a record of appended rows, of any bytes. Errors: corrupt (detail: a catalog::RedoFault).
 [[nodiscard]] inline Result<AppendedRows> read_appended(std::string_view record) {
   using catalog::RedoFault;
   if (const auto good = detail::check_redo(record, RedoType::appended); !good) {
@@ -116,7 +115,7 @@ namespace detail {
   return appended;
 }
 
-/// Reads a record of reserved slots from any bytes. Errors: likewise.
+/// Parses a record of reserved slots, of any bytes. Errors: likewise.
 [[nodiscard]] inline Result<ReservedRecord> read_reserved(std::string_view record) {
   using catalog::RedoFault;
   if (const auto good = detail::check_redo(record, RedoType::reserved); !good) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a pipeline row by row, value by value, as the text of docs/formats/pipeline.md says it, with
-// all the memory it wants: the oracle of the executor that nodes use (kinds/table/batch_run.hpp).
+// The reference executor: runs a pipeline row by row and value by value, as
+// docs/formats/pipeline.md specifies it, in unbounded memory. The oracle of the executor of nodes
+// (kinds/table/batch_run.hpp).
 //
-// Every expression of a row that reaches an operator is worked out whole, children first, left to
-// right, `and` and `or` too; so which error a run ends with is the same for every executor: that
-// of the first row that has one. Rows behind the last one that a limit wants are not looked at.
+// It evaluates every expression of a row that reaches an operator completely, children first, left
+// to right, also for `and` and `or`, so that all executors end with the same error: that of the
+// first failing row. Rows after the last one that a limit needs are not read.
 //
 // Cost: tens of allocations for a row.
 // Thread: one at a time.
@@ -29,7 +30,7 @@ struct ReferenceResult {
 [[nodiscard]] std::expected<ReferenceResult, RunError> run_reference(const Pipeline& pipeline,
                                                                      RowSource& source);
 
-/// What an expression comes to for one row. Errors: the node whose result does not fit.
+/// Evaluates an expression for one row. Errors: the node whose result does not fit.
 [[nodiscard]] std::expected<Value, std::uint16_t> evaluate(const Pipeline& pipeline,
                                                            std::uint16_t node,
                                                            const std::byte* row);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who reserves slots of an encrypted table (table_reservation.cpp), and alone may fill them.
+// The owner of a reservation of slots of an encrypted table (table_reservation.cpp); only it may
+// fill them.
 //
 // Thread: any.
 #pragma once
@@ -9,13 +10,13 @@
 
 namespace espalier::table {
 
-/// Each session of a node is one, which ends with it; what it has not filled then is dead.
+/// Each session of a node is one; slots that it has not filled at its end are dead.
 struct Reserver {};
 
-/// This process itself, for tables that no node serves; it does not end.
+/// The reserver of this process, for tables that no node serves; it does not end.
 [[nodiscard]] const std::shared_ptr<const Reserver>& process_reserver();
 
-/// Says of an append which reservation it fills, and for whom.
+/// The reservation that an append fills, and its owner.
 struct ReservationClaim {
   std::uint64_t number = 0;
   std::shared_ptr<const Reserver> reserver = process_reserver();

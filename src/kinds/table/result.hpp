@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// The client's end of a run: makes of the rows that came, some of them partial groups or repeated
-// rows, the answer.
+// The client's end of a query: merges received rows, partial groups or repeated rows among them,
+// into the answer.
 //
 //   ResultMerge merge(pipeline, seed);
 //   while (...) merge.take(rows);          // as they come; false: no more are wanted
 //   for (std::size_t i = 0; i < merge.size(); ++i) value(pipeline, item, merge.row(i));
 //
-// Of a pipeline without distinct and group by, rows are only counted and cut at the limit; they are
-// used as they come, and not kept: see is_streaming().
+// Without distinct and group by, rows are only counted and cut at the limit, and used as they
+// arrive: see is_streaming().
 //
-// Rows come from a node: any bytes may be one. A row that is not canonical is a row of its own.
+// Rows from a node are untrusted bytes. A row that is not canonical counts as a distinct row.
 //
 // Thread: one at a time.
 #pragma once
@@ -39,16 +39,16 @@ class ResultMerge {
   /// Requires: `pipeline` lives as long.
   ResultMerge(const Pipeline& pipeline, std::uint64_t seed);
 
-  /// Whether rows are the answer as they come: nothing has to be merged.
+  /// Whether rows are the answer as they arrive: no merging is needed.
   [[nodiscard]] bool is_streaming() const { return !groups_; }
 
-  /// Takes rows of the result, whole ones. Returns: how many of them belong to the answer where it
-  /// is streaming: all, or those up to the limit.
+  /// Takes whole rows of the result. Returns how many of them belong to a streaming answer: all, or
+  /// those up to the limit.
   std::size_t take(std::span<const std::byte> rows);
-  /// Whether the limit is reached, so that what comes changes nothing.
+  /// Whether the limit is reached: further rows change nothing.
   [[nodiscard]] bool is_full() const;
 
-  /// Rows of the answer that is not streaming, in the order in which each was first seen.
+  /// Rows of a non-streaming answer, in order of first occurrence.
   [[nodiscard]] std::size_t size() const;
   /// Requires: i < size().
   [[nodiscard]] const std::byte* row(std::size_t i) const { return groups_->row(i); }

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes rows from elsewhere ones of the table: checks what must hold, and makes the rest canonical.
+// Validates rows from outside, and makes them canonical.
 //
-// Refused are lengths of texts above n, decimals of more digits than the type has, and dates and
-// timestamps outside the years 1 to 9999. Made canonical, so that equal rows have equal bytes:
-// values of nulls, bytes behind texts, padding and null bits of no column become 0, bools 0 or 1.
+// Refused: texts longer than n, decimals with too many digits, dates and timestamps outside the
+// years 1 to 9999. Made canonical, so that equal rows have equal bytes: values of nulls, bytes
+// after texts, padding and unused null bits become 0, bools 0 or 1.
 //
-// The row lies in the caller's own memory: what a client can write meanwhile is copied first, each
-// word once.
+// The row must be in private memory: copy memory that a client can write first, each word once.
 //
 // Thread: const calls from any.
 #pragma once
@@ -21,15 +20,15 @@
 
 namespace espalier::table {
 
-/// What is wrong with one value.
+/// A violation in one value.
 enum class RowFault : std::uint8_t {
   none = 0,
-  text_length = 1,     ///< a text says that it is longer than it may be
-  decimal_digits = 2,  ///< a decimal has more digits than it may have
+  text_length = 1,     ///< a text's length exceeds the column's
+  decimal_digits = 2,  ///< a decimal has too many digits
   date_range = 3,      ///< a date or timestamp lies outside the years 1 to 9999
 };
 
-/// A row that was refused, by its number in what was to be appended, from 0.
+/// A refused row, by its number in the append, from 0.
 struct WrongRow {
   std::uint64_t row = 0;
   std::uint32_t column = 0;
@@ -49,8 +48,8 @@ class RowCheck {
     std::uint32_t column = 0;
     RowFault fault = RowFault::none;
   };
-  /// Makes a row canonical. Returns the first fault, if there is one; the row is then in between.
-  /// Cost: none for columns of integers and floats that are not null, and without padding.
+  /// Makes a row canonical. Returns the first fault, if any; the row is then partially converted.
+  /// Cost: none for integers and floats that are not null, and without padding.
   std::optional<Found> apply(std::byte* row) const;
 
  private:

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values in the bytes of one row (kinds/table/schema.hpp).
+// Access to values in the bytes of one row (kinds/table/schema.hpp).
 //
-// Loads take any bytes: lengths are clamped, and nothing outside the row is read. They do not look
-// at null bits; a null's value is 0 or empty in rows that were appended, and anything elsewhere.
-// Stores leave a row canonical (kinds/table/row_check.hpp) if it was: they refuse what a column
-// cannot hold, and then change nothing.
+// Loads accept any bytes: they clamp lengths, and read nothing outside the row. They ignore null
+// bits; a null's value is 0 or empty in appended rows, and unspecified elsewhere. Stores keep a
+// canonical row canonical (kinds/table/row_check.hpp): they refuse values that the column cannot
+// hold, and then change nothing.
 //
 // Thread: as the row's bytes.
 #pragma once
@@ -39,10 +39,10 @@ namespace espalier::table {
 [[nodiscard]] std::int64_t load_integer(const Column& column, const std::byte* row);
 /// Requires: is_floating.
 [[nodiscard]] double load_floating(const Column& column, const std::byte* row);
-/// Of a char without the blanks behind it. Points into the row. Requires: is_textual.
+/// Loads a char without its trailing blanks. Points into the row. Requires: is_textual.
 [[nodiscard]] std::string_view load_text(const Column& column, const std::byte* row);
 
-/// Lowest and highest that a column of this type may hold. Requires: is_integral.
+/// Range of a column type. Requires: is_integral.
 struct IntegerRange {
   std::int64_t low;
   std::int64_t high;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run of a pipeline reads from, writes to, and ends with, whichever executor runs it.
+// Source, sink and error of a run of a pipeline, common to all executors.
 //
 // Thread: one run at a time.
 #pragma once
@@ -17,7 +17,7 @@ namespace espalier::table {
 class RowSource {
  public:
   virtual ~RowSource() = default;
-  /// The rows behind those that it gave last, which may go now; none at the end. Errors: dropped.
+  /// The next rows; releases those returned before. Empty at the end. Errors: dropped.
   virtual Result<RowSpan> next() = 0;
 };
 
@@ -25,10 +25,9 @@ class RowSource {
 class RowSink {
  public:
   virtual ~RowSink() = default;
-  /// Memory for the next rows, as much as there is at this moment, aligned to 8 bytes. Less than a
-  /// row: there is none.
+  /// Current free memory for rows, aligned to 8 bytes. If shorter than a row, there is none.
   virtual std::span<std::byte> room() = 0;
-  /// Takes the first `rows` of the room, `bytes` in all, which were written.
+  /// Accepts the first `rows` of the room, `bytes` in all, which were written.
   virtual void commit(std::size_t rows, std::size_t bytes) = 0;
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the rows of a table are made of: columns, their types, and where each lies in a row.
+// Schema of a table: columns, their types, and their layout in a row.
 //
 //   a i64 not null, b decimal(12,2), c text(20)
 //
@@ -8,8 +8,8 @@
 //   | a      | b      | n | text of c    |nb|  |      nb: null bits, b's is 1, c's is 2
 //   +--------+--------+---+--------------+--+--+
 //
-// Text form: columns behind commas, each a name, a type, and `not null` or `null`, which is the
-// default. Names fold to lower case unless they stand in double quotes, as in SQL.
+// Text form: columns separated by commas, each a name, a type, and `not null` or `null`, the
+// default. Names fold to lower case unless in double quotes, as in SQL.
 //
 //   i8 i16 i32 i64      also smallint, int, integer, bigint
 //   float double        also real
@@ -41,7 +41,7 @@ namespace espalier::table {
 
 using wire::ColumnType;
 
-/// A type with what it is limited to. Members that a type does not have are 0.
+/// A type with its limits. Members that a type does not use are 0.
 struct Type {
   ColumnType kind = ColumnType::invalid;
   std::uint8_t precision = 0;  ///< decimal: digits in all
@@ -51,25 +51,25 @@ struct Type {
   friend bool operator==(const Type&, const Type&) = default;
 };
 
-/// Whether there is such a type: limits kept, and nothing else set.
+/// Whether it is a type: within its limits, and nothing else set.
 [[nodiscard]] bool is_valid(const Type& type);
 /// Bytes that a value takes in a row. Requires: is_valid(type).
 [[nodiscard]] std::uint32_t stored_bytes(const Type& type);
 /// Requires: is_valid(type).
 [[nodiscard]] std::uint32_t alignment(const Type& type);
-/// As it stands in the text form, e.g. "decimal(12,2)".
+/// As in the text form, e.g. "decimal(12,2)".
 [[nodiscard]] std::string to_text(const Type& type);
 /// 10^n. Requires: n <= 18.
 [[nodiscard]] std::int64_t power_of_ten(unsigned n);
 
-/// What one asks for.
+/// Specification of a column.
 struct ColumnSpec {
   std::string name;
   Type type;
   bool nullable = true;
 };
 
-/// A column and where it lies.
+/// A column and its layout.
 struct Column {
   std::string name;
   Type type;
@@ -82,7 +82,7 @@ struct Column {
   friend bool operator==(const Column&, const Column&) = default;
 };
 
-/// What is wrong with a schema, in words for people.
+/// A mistake in a schema, in words for people.
 struct SchemaError {
   std::size_t position = 0;  ///< of the text's byte, from 0; of make(): number of the column
   std::string reason;
@@ -90,14 +90,14 @@ struct SchemaError {
 
 class Schema {
  public:
-  /// Errors: limits, names that are empty, too long, repeated, or have control characters.
+  /// Errors: limits; names that are empty, too long, repeated, or contain control characters.
   static std::expected<Schema, SchemaError> make(std::span<const ColumnSpec> columns);
   /// Reads the text form.
   static std::expected<Schema, SchemaError> parse(std::string_view text);
-  /// Reads what encode() wrote, from any bytes. Errors: corrupt.
+  /// Parses encode()'s output, from any bytes. Errors: corrupt.
   static Result<Schema> decode(std::span<const std::byte> bytes);
 
-  /// Bytes that encode() writes: at most wire::kSchemaBytesMax.
+  /// Size of encode()'s output: at most wire::kSchemaBytesMax.
   [[nodiscard]] std::size_t encoded_bytes() const;
   /// Requires: `out` has encoded_bytes().
   void encode(std::span<std::byte> out) const;
@@ -105,7 +105,7 @@ class Schema {
 
   [[nodiscard]] std::span<const Column> columns() const { return columns_; }
   [[nodiscard]] const Column& column(std::size_t i) const { return columns_[i]; }
-  /// The number of the column of this very name.
+  /// The number of the column of exactly this name.
   [[nodiscard]] std::optional<std::size_t> find(std::string_view name) const;
 
   [[nodiscard]] std::uint32_t row_bytes() const { return row_bytes_; }
@@ -128,7 +128,7 @@ class Schema {
   std::uint32_t null_bytes_ = 0;
 };
 
-/// A name as it stands in the text form: in quotes unless it would be read back without.
+/// A name in the text form: quoted unless it reads back without quotes.
 [[nodiscard]] std::string quoted_name(std::string_view name);
 
 }  // namespace espalier::table

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows that a table had at one moment, page by page: what a scan reads.
+// The rows of a table at one moment, page by page: the input of a scan.
 //
 //   const TableSnapshot snapshot(table);
 //   for (std::uint64_t page = 0; page < snapshot.pages(); ++page) {
@@ -8,9 +8,9 @@
 //     for (std::uint32_t i = 0; i < rows->count; ++i) use((*rows)[i]);
 //   }
 //
-// It takes the row count once, when it is made; what is appended later is not seen. The rows stay
-// where they are as long as the snapshot lives, also when the table is dropped: a scan should end
-// then, so that the memory goes back.
+// It reads the row count once, at construction; later appends are not visible. The rows stay valid
+// while the snapshot lives, even if the table is dropped: a scan should end then, so that the
+// memory is freed.
 //
 // Thread: const calls from any; the parts of one scan may share a snapshot.
 #pragma once
@@ -23,13 +23,13 @@
 
 namespace espalier::table {
 
-/// Rows one behind the other, aligned to 8; of 64 bytes each, to 64.
+/// Contiguous rows, aligned to 8; rows of 64 bytes to 64.
 struct RowSpan {
   const std::byte* rows = nullptr;
   std::uint32_t count = 0;
   std::uint32_t row_bytes = 0;
   std::uint64_t first_row = 0;  ///< number of the first in the table
-  /// Of encrypted rows: where the first lies, in counter blocks.
+  /// Of encrypted rows: position of the first, in counter blocks.
   std::uint64_t cipher_page = 0;
   std::uint64_t page_offset = 0;  ///< bytes from the page's begin
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rows of a table at one moment, as what a run reads.
+// The rows of a snapshot as the source of a run.
 //
 // Thread: one at a time.
 #pragma once

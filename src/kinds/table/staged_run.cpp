@@ -50,7 +50,7 @@ std::uint32_t first_rows(const BatchProgram& program) {
 
 namespace {
 
-// A null is told by setting a bit of a byte that other columns have bits in.
+// Nulls are set by read-modify-write of a byte shared with other columns.
 bool has_nulls(const Schema& result) {
   return std::ranges::any_of(result.columns(),
                              [](const Column& column) { return column.nullable; });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A run whose rows go into a stage: small enough to stay in a core's cache, taken and cleared
-// before the run goes on.
+// before the run continues.
 //
 //   StagedRun run(pipeline, source, options);
 //   for (;;) {
@@ -32,45 +32,45 @@ class StagedRun {
  public:
   static constexpr std::size_t kStageBytes = std::size_t{64} << 10;
 
-  /// Requires: `source` lives as long.
+  /// Requires: `source` outlives it.
   StagedRun(Pipeline pipeline, RowSource& source, const RunOptions& options);
   StagedRun(const StagedRun&) = delete;
   StagedRun& operator=(const StagedRun&) = delete;
 
   /// As BatchRun::step.
   RunState step(std::uint32_t rows_max);
-  /// Rows that a step should take, after which the clock is looked at: as many as took some tens of
-  /// microseconds before, but no more than 64 KiB; fewer where they go to groups, which are cache
-  /// misses each, and where patterns are searched, whose cost one row says nothing of for the next.
+  /// Rows for one step, after which the caller checks the clock: as many as took some tens of
+  /// microseconds before, at most 64 KiB. Fewer with grouping, where each row is a cache miss, and
+  /// with patterns, where the cost of one row does not predict the next.
   [[nodiscard]] std::uint32_t step_rows() const { return step_rows_; }
-  /// When the last step ended, by base::monotonic_ns().
+  /// End of the last step, by base::monotonic_ns().
   [[nodiscard]] std::uint64_t stepped_ns() const { return stepped_ns_; }
 
-  /// Rows go there from now on, and no more into the stage; none: into the stage again. Aligned to
-  /// 8; it is never read. Requires: only_stores(), the stage was taken; until the next call it is
-  /// there.
+  /// Directs rows to this memory from now on, instead of the stage; empty: back to the stage.
+  /// Aligned to 8; never read. Requires: only_stores(); the stage was taken; the memory lives until
+  /// the next call.
   void write_into(std::span<std::byte> memory) { into_ = memory; }
-  /// Whether rows can go into memory that others change: nothing of them is read again.
+  /// Whether rows may go into memory that others write, because they are never read back.
   [[nodiscard]] bool only_stores() const { return only_stores_; }
 
-  /// What the stage holds.
+  /// The rows in the stage.
   [[nodiscard]] std::span<const std::byte> rows() const { return place().first(used_); }
-  /// Its end, behind `from` bytes, to be changed in place.
+  /// The stage after its first `from` bytes, to be changed in place.
   [[nodiscard]] std::span<std::byte> rows_behind(std::size_t from) {
     return place().first(used_).subspan(from);
   }
-  /// Bytes of rows that were taken before.
+  /// Bytes of rows taken before.
   [[nodiscard]] std::uint64_t bytes_taken() const { return bytes_sent_; }
-  /// The stage was taken.
+  /// Clears the stage after it was taken.
   void clear();
-  /// The stage itself, its rows in front, to be taken for another one, perhaps an empty one, before
-  /// clear(): where rows are to stay as they are while the run goes on.
+  /// The stage itself, its rows in front, to be exchanged for another buffer, possibly empty,
+  /// before clear(): to keep rows while the run continues.
   [[nodiscard]] std::vector<std::byte>& stage() { return stage_; }
   [[nodiscard]] std::size_t stage_bytes() const { return stage_bytes_; }
   [[nodiscard]] const Pipeline& pipeline() const { return program_.pipeline(); }
-  /// Requires: step() said that it failed.
+  /// Requires: step() returned failed.
   [[nodiscard]] const RunError& error() const { return run_.error(); }
-  /// What it did so far; the time is the caller's to say.
+  /// Statistics so far; the caller adds the time.
   [[nodiscard]] wire::QueryNumbers numbers() const;
 
  private:
@@ -94,19 +94,19 @@ class StagedRun {
   const bool only_stores_;
   const std::size_t stage_bytes_;
   std::vector<std::byte> stage_;
-  std::span<std::byte> into_;  // in place of it; empty: none
+  std::span<std::byte> into_;  // instead of the stage; empty: none
   std::size_t used_ = 0;
   Stage sink_{*this};
   BatchRun run_;
   const std::uint32_t step_rows_max_;
   std::uint32_t step_rows_;
   std::uint64_t stepped_ns_ = 0;
-  std::uint64_t bytes_sent_ = 0;      // that were cleared
-  std::uint64_t memory_bytes_ = 0;    // the most that it needed
+  std::uint64_t bytes_sent_ = 0;      // bytes cleared
+  std::uint64_t memory_bytes_ = 0;    // peak
 };
 
-/// What a failed run ends with, for those who asked for it: the source's error, or that of an
-/// expression, an invalid argument.
+/// The error of a failed run for its client: the source's error, or invalid_argument for an
+/// expression.
 [[nodiscard]] inline Error error_of(const RunError& error) {
   return error.source.code != Code::invalid ? error.source : Error{Code::invalid_argument, 0, 0};
 }

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// One table: rows in pages of 2 MiB, to which rows are appended and which is dropped whole.
+// A relational table: rows in pages of 2 MiB; append-only, dropped as a whole.
 //
 //   header 64 KiB   identity, row count | schema | directory --> parts of the page list --> pages
 //
-// kinds/table/format/table.hpp has the bytes, which readers from elsewhere follow too.
+// kinds/table/format/table.hpp has the format, which remote readers follow too.
 //
 // Invariants
-// 1. Rows below rows() are complete, canonical (kinds/table/row_check.hpp), and never change: an
-//    append writes behind them and counts all of its rows by one store with release order, once
-//    their record is durable where it has to be.
-// 2. An append that fails leaves no page, no entry and no visible row.
-// 3. Each word of a source row is read once, then checked where it was copied to: its owner may
-//    write it meanwhile.
-// 4. A page is a buffer of a class of its own: its extent never holds anything but pages of rows.
+// 1. Rows below rows() are complete, canonical (kinds/table/row_check.hpp), and immutable: an
+//    append writes after them and publishes all of its rows by one store-release of the count, once
+//    their record is durable, if that is required.
+// 2. A failed append leaves no page, no entry and no visible row.
+// 3. Each word of a source row is read once, and checked in the copy, because its owner may write
+//    it concurrently.
+// 4. A page is a buffer of its own size class: its extent never holds anything but pages of rows.
 //
-// Thread: any. Appends wait for each other; reading waits for nothing (kinds/table/snapshot.hpp).
+// Thread: any. Appends are serialised; readers never wait (kinds/table/snapshot.hpp).
 #pragma once
 
 #include <atomic>
@@ -48,7 +48,7 @@ class RedoRoom;
 
 namespace espalier::table {
 
-/// Numbers of one table, each right but not all at one instant.
+/// Statistics of one table. Each is right, but they are not one consistent snapshot.
 struct TableStats {
   std::uint64_t rows = 0;
   std::uint64_t pages = 0;
@@ -60,25 +60,25 @@ struct TableStats {
 struct AppendError {
   /// invalid_argument: see `wrong`; out_of_memory; dropped; those of the table's sink
   Error error;
-  /// How many rows are wrong; the first Table::kWrongRowsNamed of them, in order.
+  /// Number of wrong rows; the first Table::kWrongRowsNamed of them, in order.
   std::uint64_t wrong_rows = 0;
   std::vector<WrongRow> wrong;
 };
 
-/// In words for people: which rows are wrong, the first ten by their columns, or what was not
-/// reserved; empty where the error itself says it.
+/// In words for people: the wrong rows, the first ten by their columns, or the missing reservation;
+/// empty where the error itself is sufficient.
 [[nodiscard]] std::string describe(const AppendError& error, const Schema& schema);
 
-/// How a table is made.
+/// Options of a new table.
 struct TableOptions {
-  /// Its rows come encrypted, into slots that were reserved for them.
+  /// Rows arrive encrypted, for slots reserved for them.
   bool encrypted = false;
-  /// Of an encrypted table alone. create_table() draws it where there is none.
+  /// Encrypted tables only. create_table() draws it if there is none.
   std::optional<SaltBytes> salt{};
-  std::optional<Durability> durability{};  ///< nothing: what its store promises
+  std::optional<Durability> durability{};  ///< empty: the store's default
 };
 
-/// Slots for rows to come, in order; each is reserved once for ever.
+/// Consecutive slots for rows to come; each is reserved at most once, ever.
 struct Reservation {
   std::uint64_t number = 0;
   std::vector<wire::ReservedSlots> slots;
@@ -87,16 +87,16 @@ struct Reservation {
 class Table final : public catalog::Object, private base::DurableMark::Waiter {
  public:
   static constexpr ObjectKind kKind = ObjectKind::table;
-  /// A reservation that is not filled for so long gives way to the next one.
+  /// An unfilled reservation of this age yields to the next one.
   static constexpr std::uint64_t kReservationNs = 10'000'000'000;
   static constexpr std::size_t kWrongRowsNamed = 100;
 
-  /// Makes an empty table. Requires: `id` is never used again in this pool; the pool outlives the
-  /// table; an encrypted table has a salt, and no other. Errors: out_of_memory.
+  /// Creates an empty table. Requires: `id` is never reused in this pool; the pool outlives the
+  /// table; exactly an encrypted table has a salt. Errors: out_of_memory.
   static Result<std::unique_ptr<Table>> create(memory::BufferPool& pool, std::uint32_t id,
                                                std::string name, Schema schema,
                                                TableOptions options = {});
-  /// Gives all memory back.
+  /// Frees all memory.
   ~Table() override;
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
@@ -105,12 +105,12 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint32_t id() const { return id_; }
 
-  /// Appends rows that lie one behind the other, all or none, also rows that others can write
-  /// meanwhile. Returns the number of the first of them.
-  /// Cost: one copy; other appends wait while it lasts; memory for new pages first. AppendRun does
-  /// the same in steps.
-  /// Errors: see AppendError; unsupported: the table is encrypted. Requires: whole rows, aligned
-  /// to 8.
+  /// Appends contiguous rows, all or none, also from memory that others write concurrently. Returns
+  /// the number of the first of them.
+  /// Cost: one copy, which delays other appends; memory for new pages first. AppendRun does the
+  /// same in steps.
+  /// Errors: see AppendError; unsupported: the table is encrypted. Requires: whole rows, aligned to
+  /// 8.
   std::expected<std::uint64_t, AppendError> append(std::span<const std::byte> rows);
   /// The same for so many rows of a source.
   std::expected<std::uint64_t, AppendError> append(const AppendSource& source, std::uint64_t rows);
@@ -119,60 +119,60 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
   [[nodiscard]] bool encrypted() const { return encrypted_; }
   [[nodiscard]] const SaltBytes& salt() const { return salt_; }
 
-  /// Reserves slots for rows that are encrypted for them. There is one reservation at a time: it
-  /// ends by an append that fills it, or by the next one once its reserver is gone or it is
-  /// `kReservationNs` old. What it leaves empty is never given again: the page ends there, and
-  /// numbers of pages are given once.
+  /// Reserves slots, so that the client can encrypt rows for them. There is one reservation at a
+  /// time: it ends by an append that fills it, or by the next one once its reserver is gone or it
+  /// is `kReservationNs` old. Slots that it leaves empty are never reused: the page ends there, and
+  /// page numbers are issued once.
   /// Errors: busy (another reservation, or an append), dropped, out_of_memory, unsupported (not
   /// encrypted), invalid_argument (no rows), those of the table's sink.
   Result<Reservation> reserve_slots(
       std::uint64_t rows, std::uint64_t now_ns,
       const std::shared_ptr<const Reserver>& reserver = process_reserver());
-  /// Fills a reservation of this process with as many rows as it has slots, which nobody can check;
-  /// another number of rows gives it up. Returns the number of the first row. AppendRun does the
-  /// same for any reserver, from any source.
-  /// Errors: not_found (it has ended, or is another's), invalid_argument, dropped, those of the
-  /// table's sink (and the reservation has ended: no other rows may go to its slots). Requires: as
-  /// append().
+  /// Fills a reservation of this process with as many rows as it has slots, which the node cannot
+  /// check; another number of rows abandons it. Returns the number of the first row. AppendRun does
+  /// the same for any reserver, from any source.
+  /// Errors: not_found (it has ended, or has another owner), invalid_argument, dropped, those of
+  /// the table's sink (the reservation has ended then: no other rows may go to its slots).
+  /// Requires: as append().
   Result<std::uint64_t> append_reserved(std::uint64_t reservation, std::span<const std::byte> rows);
 
-  /// From now on appends, and readers at their next page, get `dropped`, and readers from elsewhere
-  /// find a dead header.
+  /// From now on appends, and readers at their next page, get `dropped`; remote readers find a dead
+  /// header.
   void set_dropped() override;
   void record_to(catalog::RedoSink* sink) override;
-  /// Slots may have been given that no record tells of: goes on far above them.
+  /// Skips far ahead, past slots that lost records may have issued.
   Result<void> go_on_after_loss() override;
-  /// Of an encrypted table: which slots were given by now, for a copy of it.
+  /// Issued slots of an encrypted table, for a copy of it.
   struct GivenSlots {
-    std::uint64_t next_cipher_page = 0;  ///< all below it
-    bool tail_used = false;              ///< all of the last page that has rows
+    std::uint64_t next_cipher_page = 0;  ///< all below were issued
+    bool tail_used = false;              ///< all of the last page with rows
   };
-  /// Nothing: an append has its turn.
+  /// Nullopt: an append has its turn.
   [[nodiscard]] std::optional<GivenSlots> given_slots();
   [[nodiscard]] bool dropped() const { return dropped_.load(std::memory_order_acquire); }
 
-  /// Visible rows. What lies below may be read by whoever holds the table.
+  /// Visible rows. Any holder of the table may read rows below.
   [[nodiscard]] std::uint64_t rows() const;
-  /// Rows of which records were handed over, or are just being: at least as many as those that were
-  /// handed over before this is asked tell of. All of them will be visible, unless the log fails.
+  /// Rows whose records were handed over, or are about to be: at least those of all records handed
+  /// over before this call. All of them become visible, unless the log fails.
   [[nodiscard]] std::uint64_t recorded_rows() const { return recorded_rows_.load(); }
   /// Entries of the page list. May be more than rows() needed a moment ago.
   [[nodiscard]] std::uint64_t pages() const;
   /// Requires: page < pages().
   [[nodiscard]] wire::RowPageEntry page(std::uint64_t page) const;
-  /// The rows of a page. Requires: `entry` is of this table.
+  /// The rows of a page. Requires: `entry` belongs to this table.
   [[nodiscard]] const std::byte* rows_of(const wire::RowPageEntry& entry) const;
   /// Of an encrypted table: the page's number in counter blocks.
   [[nodiscard]] std::uint64_t cipher_page(const wire::RowPageEntry& entry) const;
   [[nodiscard]] TableStats stats() const;
-  /// The queries of it: of whoever runs them.
+  /// Counters of its queries, updated by the code that runs them.
   [[nodiscard]] QueryCounts& query_counts() const { return query_counts_; }
   /// wire::TableFacts and the schema.
   [[nodiscard]] std::string description() const override;
   [[nodiscard]] catalog::ObjectNumbers numbers() const override;
   void add_samples(catalog::SampleList& to) const override;
 
-  /// Where readers from elsewhere begin: offset in the region.
+  /// Offset of the header in the region, for remote readers.
   [[nodiscard]] std::uint64_t header_offset() const { return header_offset_; }
   [[nodiscard]] memory::BufferPool& pool() const { return pool_; }
 
@@ -187,7 +187,7 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
   Result<void> reserve(std::uint64_t rows, Growth& growth);
   std::uint64_t new_page(std::uint64_t offset, std::uint64_t page, std::uint64_t first_row,
                          std::uint64_t cipher_page) const;
-  /// `sequence`: of the record of these rows; 0: they have none.
+  /// `sequence`: of the record of these rows; 0: none.
   void publish(std::uint64_t rows, const Growth& growth, std::uint64_t sequence = 0);
   bool release_durable() noexcept override;
   void release_rows() noexcept;
@@ -208,25 +208,25 @@ class Table final : public catalog::Object, private base::DurableMark::Waiter {
   mutable QueryCounts query_counts_;
   const bool encrypted_;
   SaltBytes salt_{};
-  AppendTurn append_turn_;            // guards what is behind the visible rows, and all below
-  std::unique_ptr<Growth> reserved_;  // of the reservation that is open
+  AppendTurn append_turn_;            // guards data after the visible rows, and the members below
+  std::unique_ptr<Growth> reserved_;  // of the open reservation
   std::uint64_t reservation_ = 0;     // its number, or the last one's
   std::weak_ptr<const Reserver> reserver_;
   std::uint64_t reserved_rows_ = 0;
   std::uint64_t reserved_until_ns_ = 0;
   std::uint64_t next_cipher_page_ = 0;
-  bool tail_closed_ = false;    // slots behind the visible rows of the last page were given once
-  std::uint64_t all_rows_ = 0;  // those that wait for their records included
+  bool tail_closed_ = false;    // slots after the visible rows were issued before
+  std::uint64_t all_rows_ = 0;  // including rows not yet durable
   std::atomic<std::uint64_t> recorded_rows_ = 0;
 
-  /// So many rows are visible once the record of this sequence is durable.
+  /// So many rows become visible once the record of this sequence is durable.
   struct WaitingRows {
     std::uint64_t rows;
     std::uint64_t sequence;
   };
   base::DurableMark* mark_ = nullptr;  // null: no rows wait
   std::mutex waiting_mutex_;           // guards what follows, and what waits to be visible
-  std::vector<WaitingRows> waiting_;   // in order
+  std::vector<WaitingRows> waiting_;   // ascending
 };
 
 }  // namespace espalier::table

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables as objects of their store's catalogue (catalog/catalog.hpp), which opens, finds and drops
-// them; here they are made.
+// Creates tables as objects of their store's catalogue (catalog/catalog.hpp), which opens, finds
+// and drops them.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,13 @@
 
 namespace espalier::table {
 
-/// Makes an empty table with a name. The pool must outlive it.
-/// Errors: those of Catalog::create, unsupported (an encrypted one of `none`, where the store
-/// is durable; those of agreed_durability()), out_of_memory, system (there is no salt to be had).
+/// Creates an empty table with a name. The pool must outlive it.
+/// Errors: those of Catalog::create, unsupported (an encrypted one with `none` in a durable store;
+/// those of agreed_durability()), out_of_memory, system (no random salt).
 Result<std::shared_ptr<Table>> create_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                             std::string_view name, Schema schema,
                                             TableOptions options = {});
-/// Makes a table again that a record tells of; null: there is nothing to make (Catalog::restore).
+/// Recreates a table from a record; null: nothing to create (Catalog::restore).
 /// Errors: corrupt (detail: a catalog::RedoFault), out_of_memory.
 Result<std::shared_ptr<Table>> restore_table(catalog::Catalog& catalog, memory::BufferPool& pool,
                                              const catalog::CreatedObject& created);

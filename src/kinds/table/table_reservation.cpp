@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Appends to encrypted tables. Who encrypts a row must know its place first, for its counter blocks
-// are made of that; and a place may be given once only, for two texts under one counter block give
-// both away. So slots are reserved, and those that stay empty are dead: the page ends before them.
+// Appends to encrypted tables. A client that encrypts a row must know its place first, because its
+// counter blocks contain the place; and a place may be issued once only, because two texts under
+// one counter block reveal both. So slots are reserved, and those that stay empty are dead: the
+// page ends before them.
 #include <algorithm>
 #include <utility>
 

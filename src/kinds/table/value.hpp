@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// One value of a row or of an expression, for code that takes one at a time: the reference, the
-// client's end, tests. Its type is told beside it.
+// One value of a row or of an expression, for code that handles one at a time: the reference, the
+// client's end, tests. Its type is kept separately.
 //
-// Rules that all executors keep: a NaN equals every NaN and is greater than all other reals, -0
-// equals +0, text compares bytewise. In comparisons numbers are exact, unless one is a real; then
-// the other is made one, a decimal by dividing its digits by 10^scale in double.
-//
+// Rules of all executors: a NaN equals every NaN and is greater than all other reals, -0 equals +0,
+// text compares bytewise. Comparisons of numbers are exact, unless one is a real; then the other is
+// converted to a real, a decimal by dividing its digits by 10^scale in double.
 // Thread: values.
 #pragma once
 
@@ -32,13 +31,13 @@ struct Value {
   static Value of_text(std::string_view text) { return {false, 0, 0, std::string(text)}; }
 };
 
-/// The one NaN, and +0 for both zeros: what keys, minima and computed values hold.
+/// Canonical form: the one NaN, and +0 for both zeros, as in keys, minima and computed values.
 [[nodiscard]] inline double canonical_real(double real) {
   if (std::isnan(real)) return std::numeric_limits<double>::quiet_NaN();
   return real == 0 ? 0.0 : real;
 }
 
-/// The one NaN, whose bits do not depend on how a processor came to it; zeros keep their sign.
+/// The one NaN, independent of the processor; zeros keep their sign.
 [[nodiscard]] inline double one_nan(double real) {
   return std::isnan(real) ? std::numeric_limits<double>::quiet_NaN() : real;
 }
@@ -53,12 +52,12 @@ struct Value {
 
 /// A number as a real.
 [[nodiscard]] double as_real(const Value& value, const ValueType& type);
-/// Orders two values that are not null. Requires: their types may be compared.
+/// Compares two values that are not null. Requires: their types are comparable.
 [[nodiscard]] int compare_values(const Value& a, const ValueType& a_type, const Value& b,
                                  const ValueType& b_type);
 
-/// Reads a column of a row, whatever its bytes: a text's length is clamped, a char's trailing
-/// blanks are left out.
+/// Reads a column of a row, whatever its bytes: clamps a text's length, removes a char's trailing
+/// blanks.
 [[nodiscard]] Value read_value(const Column& column, const std::byte* row);
 /// Writes a value and its null bit into a row of zeros: null as zeros, blanks or zeros behind
 /// short text. Requires: it fits, and is not null unless the column is nullable.

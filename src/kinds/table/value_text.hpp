@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values as people write them, in CSV files and queries, and back.
+// Text form of values, in CSV files and queries: formatting and parsing.
 //
 //   integers, decimal   -12, 12.50, .5: digits, a sign, a point; a decimal takes no digit more
 //                       behind the point than it has
@@ -12,7 +12,7 @@
 //   bool                true, t, yes, y, on, 1, or false, f, no, n, off, 0; written true or false
 //   char, text          the bytes
 //
-// Blanks around all but char and text do not count. Words and letters may be upper case.
+// Blanks around all but char and text are ignored. Words and letters may be upper case.
 //
 // Invariant: parse_value(append_value(v)) stores v, for every value of a canonical row; any NaN is
 // written nan. Thread: safe, no state.
@@ -27,12 +27,12 @@
 
 namespace espalier::table {
 
-/// Stores what the text says into the row. Returns what is wrong with it, for people, and then the
-/// row is as it was.
+/// Stores the parsed text into the row. Returns what is wrong with it, for people; the row is then
+/// unchanged.
 [[nodiscard]] std::optional<std::string> parse_value(const Column& column, std::string_view text,
                                                      std::byte* row);
 
-/// Appends a value; the null bit is not looked at. Safe for any bytes.
+/// Appends a value; ignores the null bit. Safe for any bytes.
 void append_value(std::string& out, const Column& column, const std::byte* row);
 
 }  // namespace espalier::table

@@ -11,7 +11,7 @@ namespace espalier::table {
 __extension__ using Wide = __int128;
 __extension__ using UnsignedWide = unsigned __int128;
 
-/// Of the halves that a result's row holds.
+/// Combines the halves in a result's row.
 [[nodiscard]] constexpr Wide wide_of(std::int64_t low, std::int64_t high) noexcept {
   return static_cast<Wide>(UnsignedWide{static_cast<std::uint64_t>(high)} << 64 |
                            static_cast<std::uint64_t>(low));

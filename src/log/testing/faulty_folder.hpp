@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// A folder in memory that does what disks do, from a seed: it crashes in the middle of a write, or
-// of several, of which some units have come through, in any order, and one half; fails, writes less
-// than it should, says that it has flushed and has not, is full, and changes bits. Where it has a
-// page cache, that has what a failed flush did not bring to the disk, and no later flush does.
+// A folder in memory with the faults of disks, from a seed. It crashes in the middle of one or
+// several writes, of which some units persist, in any order, and one by half. It fails, writes less
+// than it should, reports flushes that did not happen, is full, and flips bits. If it has a page
+// cache, pages of a failed flush stay there, and no later flush writes them.
 //
-// What a process sees is one thing, what lasts another: a process that is killed leaves the first,
-// a loss of power the second, and of what lies between them any part.
+// The visible state and the durable state differ: a killed process leaves the former, a loss of
+// power the latter and any part of the difference.
 //
 // Thread: any, one at a time.
 #pragma once
@@ -29,7 +29,7 @@ namespace espalier::log {
 struct DiskFaults {
   double fails = 0;         // of a write: EIO, and any part of it may have come through
   double shortens = 0;      // of a write: it ends early, perhaps within a unit
-  double lies = 0;          // of a write: what it says is durable is not
+  double lies = 0;          // of a write: it reports durability falsely
   bool cached = false;      // without O_DIRECT; then one write at a time
   double folder_fails = 0;  // of a flush of the folder: EIO
   std::uint64_t bytes_max = ~std::uint64_t{0};  // of all files; then ENOSPC
@@ -43,33 +43,33 @@ class FaultyFolder final : public LogFolder {
     const std::scoped_lock lock(mutex_);
     faults_ = faults;
   }
-  /// Crashes in the n-th operation from now, counted from 1: nothing works from then on.
+  /// Crashes in the n-th operation from now, counted from 1; all later operations fail.
   void crash_in(std::uint64_t operations) { crash_in_ = operations; }
   /// Crashes now, between two operations.
   void crash() { crashed_ = true; }
   [[nodiscard]] bool crashed() const { return crashed_; }
-  /// Whether writes from now on were under way when it crashed: any part of them may have come
-  /// through.
+  /// Whether writes from now on were under way at the crash: any part of them may persist.
   void write_late(bool late) { late_ = late; }
-  /// Whether those who read all of a file have a thread read ahead, as of a real disk.
+  /// Whether readers of a whole file have a thread read ahead, as of a real disk.
   void read_ahead(bool ahead) { ahead_ = ahead; }
-  /// Is called at the beginning of each write, with no lock held. Requires: nobody writes yet.
+  /// Sets a function to be called at the beginning of each write, without locks. Requires: no
+  /// thread writes yet.
   void before_write(std::function<void()> call) { before_write_ = std::move(call); }
   /// In the n-th operation from now memory runs out, once: it throws.
   void memory_ends_in(std::uint64_t operations) { memory_ends_in_ = operations; }
-  /// After a loss of power, or after the process alone was killed. All files must be closed.
+  /// Restarts after a loss of power, or after only the process was killed. All files must be
+  /// closed.
   void restart(bool power_lost);
-  /// Inverts a bit, in what is seen and in what lasts.
+  /// Inverts a bit, in the visible and in the durable state.
   void flip(std::string_view name, std::uint64_t offset, unsigned bit);
-  /// The bytes of a file, to look at and to change.
+  /// The bytes of a file, to inspect and to change.
   [[nodiscard]] std::vector<std::byte>& bytes(std::string_view name);
-  /// Puts a file there, all of it durable.
+  /// Creates a file, all of it durable.
   void put(std::string_view name, std::vector<std::byte> bytes);
-  /// How many writes were not as durable as they said, and how many units a loss of power took of
-  /// those.
+  /// Number of falsely reported writes, and of units of theirs lost with power.
   [[nodiscard]] std::uint64_t lies() const { return lies_; }
   [[nodiscard]] std::uint64_t lost_by_lies() const { return lost_by_lies_; }
-  /// How often a file was to be filled.
+  /// Number of fill() calls.
   [[nodiscard]] std::uint64_t fills() const { return fills_; }
 
   [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override;
@@ -88,20 +88,20 @@ class FaultyFolder final : public LogFolder {
     std::vector<std::byte> seen;
     std::vector<std::byte> lasting;
     std::set<std::uint64_t> dirty;      // units in which they differ
-    std::set<std::uint64_t> forgotten;  // too, and no flush is to change that
-    std::set<std::uint64_t> lied;       // of the dirty ones: should be durable
+    std::set<std::uint64_t> forgotten;  // also differ, and no flush changes that
+    std::set<std::uint64_t> lied;       // dirty units reported as durable
   };
   using Names = std::map<std::string, std::shared_ptr<Contents>, std::less<>>;
   using NameChange = std::function<void(Names&)>;
 
-  /// Counts an operation. Returns whether the crash is in it, or was before.
+  /// Counts an operation. Returns whether it crashes, or an earlier one did.
   bool crashes();
   void change_names(NameChange change);
   [[nodiscard]] std::uint64_t bytes_used() const;
   Result<std::size_t> write(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);
   Result<void> fill(Contents& file, std::uint64_t bytes);
   Result<void> extend(Contents& file, std::uint64_t bytes, std::uint64_t leave);
-  /// Any of the units come through, and are not durable; if `forgotten`, no flush changes that.
+  /// Any of the units persist, not durably; if `forgotten`, no flush changes that.
   void write_any(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes,
                  bool forgotten);
   void write_unit(Contents& file, std::uint64_t offset, std::span<const std::byte> bytes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: small segments over a folder in memory, and what is read of them.
+// For tests: small segments over a folder in memory, and a reader of their records.
 //
 // Thread: one.
 #pragma once

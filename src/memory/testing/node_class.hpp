@@ -5,7 +5,7 @@
 
 namespace espalier::memory {
 
-/// That of most buffers that a store has.
+/// The class of most buffers of a store.
 inline constexpr SizeClass kNode = node_class_of(8192);
 
 }  // namespace espalier::memory

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of a reclaimer, as checks that tests run on a good one and on a broken one.
+// Properties of a reclaimer, as checks that tests run on a correct and on a broken one.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ namespace espalier::memory {
 /// More than snapshots hold in any of these tests, and enough for its store.
 inline constexpr std::uint64_t kAmpleBytes = std::uint64_t{256} << 20;
 
-/// An object that has nothing but versions, and notes what the reclaimer tells it.
+/// An object that only has versions, and records the reclaimer's calls.
 class ObjectUnderTest final : public VersionedObject, public ClockUnderTest {
  public:
   ObjectUnderTest(Reclaimer& reclaimer, std::string_view name,

@@ -10,7 +10,7 @@
 
 namespace espalier::memory {
 
-/// A clock that goes when it is told to.
+/// A clock with a time source that the test advances.
 class HeldClock : public ClockUnderTest {
  public:
   HeldClock() {

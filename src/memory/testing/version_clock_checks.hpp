@@ -78,7 +78,7 @@ inline bool releases_wait_for_records() {
 
 /// Writers take and finish versions, with records, while a thread raises the mark behind them, and
 /// an observer looks: whether every released version had a durable record, and everything is
-/// released in the end, though nobody writes any more.
+/// released in the end, though no thread writes any more.
 inline bool released_versions_are_durable(int writers, std::uint64_t versions_each) {
   base::DurableMark mark(0);
   ClockUnderTest under;

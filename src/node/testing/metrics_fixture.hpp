@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: numbers of a node that nobody runs.
+// For tests: numbers of a node that does not run.
 #pragma once
 
 #include <cstdint>

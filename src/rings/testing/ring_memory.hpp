@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of a ring for tests, which only its two ends know.
+// Memory of a ring for tests, private to its two ends.
 #pragma once
 
 #include <cstddef>

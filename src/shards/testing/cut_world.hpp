@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: nodes of one thread, whose maps are written to between any two steps of a cut, one
-// node after another; and whether what a cut came to was ever there at one moment.
+// For tests: simulated nodes on one thread, whose maps are written to between any two steps of a
+// cut; checks whether the result of a cut ever existed at one moment.
 //
-// A seed decides when writes come, when time passes, when a node does what was begun, and whether a
-// version was on its way while a hold was granted.
+// A seed decides when writes come, when time passes, when a node executes a request, and whether a
+// release was under way when a hold was granted.
 //
 // Thread: one.
 #pragma once
@@ -35,11 +35,11 @@ class CutWorld {
     note();
   }
 
-  /// From now on no node holds its releases.
+  /// From now on no node grants holds.
   void grant_none() { grants_none_ = true; }
 
-  /// Takes one cut. `writes_in`: one step in so many brings writes; 0: none. `pause_after`: so many
-  /// tries to hold, after which nobody writes. Returns what is wrong.
+  /// Takes one cut. `writes_in`: one step in so many brings writes; 0: none. `pause_after`: number
+  /// of tries to hold after which writes stop. Returns the mistake.
   std::string cut(std::uint64_t writes_in, CutReached& reached, int pause_after = 200) {
     writes_in_ = writes_in;
     states_ = {versions_};
@@ -158,7 +158,7 @@ class CutWorld {
     bool grants_ = false;
     bool stood_ = false;
     bool granted_before_ = false;
-    bool on_its_way_ = false;  // a version that a hold does not keep
+    bool on_its_way_ = false;  // a version that a hold does not stop
     std::uint64_t granted_ns_ = 0;
     std::uint64_t until_ = 0;
     Version answered_ = 0;
@@ -167,7 +167,7 @@ class CutWorld {
 
   void note() { states_.insert(versions_); }
 
-  // What happens elsewhere meanwhile.
+  // Concurrent activity of other clients.
   void step() {
     now_ += random_.below(random_.below(40) == 0 ? 1'500'000 : 20'000);
     if (writes_in_ == 0 || random_.below(writes_in_) != 0) return;
@@ -195,7 +195,7 @@ class CutWorld {
   bool grants_none_ = false;
 };
 
-/// Many cuts of many seeds; returns what is wrong with the first that is.
+/// Many cuts of many seeds; returns the first mistake.
 inline std::string wrong_cuts(std::uint64_t seed, std::uint64_t worlds, CutReached& reached) {
   for (std::uint64_t i = 0; i < worlds; ++i) {
     CutWorld world(seed + i, 2 + i % 3);

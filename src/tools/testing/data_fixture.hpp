@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: the data folder of a node, filled by one in this process that is gone then, and a log
-// of any bytes.
+// For tests: the data folder of a stopped node of this process, and a log of any bytes.
 #pragma once
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests: `espalier fabric serve`, or another command that runs until it is told to stop, on a
-// thread of its own, on files in memory.
+// For tests: `espalier fabric serve`, or another command that runs until it is stopped, on a thread
+// of its own, on files in memory.
 #pragma once
 
 #include <condition_variable>

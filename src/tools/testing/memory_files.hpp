@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that live in a std::map: what tests and fuzzers give to the command instead of a disk.
-// Nothing outside can be opened through them. Reads come in pieces of a chosen size, so that every
-// record is met cut in two somewhere; any file can be made to fail.
+// Files in a std::map, which tests and fuzzers give to the command instead of a disk. No real file
+// can be opened through them. Reads return pieces of a chosen size, so that records are cut in two
+// somewhere; any file can be made to fail.
 #pragma once
 
 #include <cerrno>
@@ -24,7 +24,7 @@ class MemoryFiles : public Files {
   std::map<std::string, std::string> contents;
   std::set<std::string> fifos;                  ///< info() says that these are such
   std::set<std::string> unwritable;             ///< replace() of these fails with EACCES
-  std::function<void()> before_commit = [] {};  ///< what somebody else does meanwhile
+  std::function<void()> before_commit = [] {};  ///< a concurrent action of another program
   std::size_t piece_bytes = std::numeric_limits<std::size_t>::max();
 
   Result<std::unique_ptr<ByteSource>> open(const std::string& path) override {

@@ -15,30 +15,30 @@
 
 namespace espalier::tools {
 
-/// Runs commands and keeps what the last one said.
+/// Runs commands and keeps the output of the last one.
 class Tool {
  public:
   MemoryFiles files;
   std::string input;  ///< standard input of the next command
   std::vector<std::pair<std::string, std::string>> variables;
-  /// How to reach nodes; nothing: there are none.
+  /// Connects to nodes; empty: there are none.
   std::function<Result<Store>(const std::string& address, const StoreOptions& options)> connect;
-  /// What becomes of nodes that are to be started; nothing: none is.
+  /// Runs nodes; empty: none can be started.
   std::function<Outcome<int>(Environment&, const node::Loaded&, const LoadAgain&)> serve;
-  /// What becomes of the program of the benchmarks; nothing: there is none.
+  /// Runs the benchmark program; empty: there is none.
   std::function<Failure(std::vector<std::string> arguments)> start_bench;
   bool has_data = false;    ///< data folders can be opened, those of this machine
   bool has_fabric = false;  ///< ends of the fabric can be opened, those of this machine
-  /// Who asks commands to stop; nothing: nobody.
+  /// Source of requests to stop; empty: none.
   std::function<std::unique_ptr<StopRequest>()> notice_stop;
-  /// The whole terminal; nothing: there is none.
+  /// The terminal; empty: there is none.
   std::function<std::unique_ptr<Screen>()> open_screen;
   std::vector<std::uint64_t> pauses_ns;  ///< for which a command waited
   bool out_is_terminal = false;
   bool err_is_terminal = false;
   bool colour = false;
   std::uint64_t tick_ns = 1'000'000;  ///< how far the clock goes at each reading
-  std::function<void()> at_tick;      ///< what others do meanwhile; nothing: they do nothing
+  std::function<void()> at_tick;      ///< a concurrent action of others; empty: none
 
   int run(const std::vector<std::string>& arguments) {
     constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 20;

@@ -68,8 +68,10 @@ class DatagramNode {
 /// One session, as its client knows it.
 class DatagramClient {
  public:
-  explicit DatagramClient(DatagramNode& node, Access access = Access::everything())
-      : node_(node), connection_(node.node.connect()) {
+  /// `user`: whose sessions share a rate.
+  explicit DatagramClient(DatagramNode& node, Access access = Access::everything(),
+                          std::uint32_t user = 1)
+      : node_(node), connection_(node.node.connect(kSmallRings, user)) {
     connection_.connection->access = std::move(access);
     open();
   }

@@ -40,7 +40,7 @@ class FakeChannel final : public Channel {
   void leave() {
     for (; left_ != frames_carried_; ++left_) out_.sent();
   }
-  /// A frame comes. Returns whether somebody heard it, and had said that there is room for it.
+  /// A frame comes. Returns whether a receiver took it, and had room for it.
   bool bring(std::span<const std::byte> frame) {
     if (taker_ == nullptr) return false;
     taker_->take_frame(frame);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests over libfabric's providers on this machine: a side that serves, a side that asks, and a
-// peer that speaks by hand.
+// For tests over libfabric's providers on this machine: a server, a client, and a peer that speaks
+// the protocol by hand.
 //
 // Thread: one at a time for each.
 #pragma once
@@ -26,7 +26,7 @@ namespace espalier::fabric::ofi {
 /// The one that every machine has.
 inline constexpr const char* kProvider = "tcp";
 
-/// Lets in whoever asks, and offers memory.
+/// Accepts every client, and offers memory.
 struct Server {
   static constexpr std::size_t kBytes = 65536;
 

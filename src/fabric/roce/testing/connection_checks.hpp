@@ -17,7 +17,7 @@
 
 namespace espalier::fabric::roce {
 
-/// An endpoint that is asked by anybody, and what it has sent to whom.
+/// An endpoint that receives requests from any address, and what it has sent to each.
 class AskedScene {
  public:
   struct Sent {
@@ -35,7 +35,7 @@ class AskedScene {
     };
   }
 
-  /// An address that is nobody's here.
+  /// An address without a port here.
   PortAddress unknown_peer() {
     return {IpAddress::v4(10, 1, static_cast<std::uint8_t>(random()),
                           static_cast<std::uint8_t>(random())),
@@ -206,8 +206,8 @@ inline std::string an_unproven_peer_gets_little(std::uint64_t seed) {
   return "";
 }
 
-/// In a turn in which everything comes at once the packets of pairs are answered before connection
-/// messages, of which there are so many and no more.
+/// If everything arrives in one turn, the packets of pairs are answered before connection messages,
+/// of which a bounded number is handled.
 inline std::string pairs_are_served_first(std::uint64_t seed) {
   AskedScene s(seed);
   HandPeer peer(s.scene.network, HandScene::address(1), HandScene::address());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A target that a victim and a witness are connected to, and a machine that sends what it likes, in
-// anybody's name. What the victim may reach of the target, the witness may not, and the other way.
+// A target that a victim and a witness are connected to, and a machine that sends anything, with
+// any source address. What the victim may reach of the target, the witness may not, and vice versa.
 // Thread: one.
 #pragma once
 
@@ -70,7 +70,7 @@ class HostileScene {
       turn();
       const auto request = scene.endpoint.next_request();
       if (!request) continue;
-      // Anybody may have asked.
+      // The request may be of any address.
       if (request->peer != to_text(honest.address)) {
         scene.endpoint.reject(*request);
       } else if (!honest.far) {
@@ -116,13 +116,13 @@ class HostileScene {
     std::copy(from.begin(), from.end(), model_.begin() + static_cast<std::ptrdiff_t>(offset));
     base::store_plain(model_.data(), word + 5);
   }
-  /// The witness works as ever, and nobody else has touched its memory.
+  /// The witness works as before, and its memory is unchanged.
   void expect_witness() {
     expect_works(witness);
     EXPECT_TRUE(witness.memory == model_) << "somebody has touched the witness's memory";
   }
 
-  /// Sends bytes in somebody's name, with the right ICRC if they are enough for one.
+  /// Sends bytes with a spoofed source, with the right ICRC if they are enough for one.
   void forge(const PortAddress& from, const PortAddress& to, std::vector<std::byte> ib) {
     if (ib.size() >= 16) Icrc({from.ip, to.ip, from.udp_port, to.udp_port, true}).seal(ib);
     scene.network.inject(from, to, ib);
@@ -141,7 +141,7 @@ class HostileScene {
     forge(from, to, std::move(ib));
   }
   [[nodiscard]] static PortAddress target() { return HandScene::address(); }
-  /// An address that is nobody's here.
+  /// An address without a port here.
   [[nodiscard]] PortAddress unknown_peer() {
     return {IpAddress::v4(10, 0, static_cast<std::uint8_t>(random.between(1, 255)),
                           static_cast<std::uint8_t>(random())),

@@ -82,7 +82,7 @@ class Scene {
 
 /// A request whose packets do not get through ends with an error that says how long they are, in
 /// the time of the retries; and so does the other side's pair. `behind`: short requests that follow
-/// it, each of which tells that something before it is missing.
+/// it, each of which reveals that something before it is missing.
 inline std::string ends(std::uint64_t seed, Opcode opcode, Lost which, std::uint32_t behind) {
   Scene scene(seed);
   const RemoteRegion& region = scene.region.remote();

@@ -4,7 +4,7 @@
 // what must come of it. engine_seeds_test.cpp runs many seeds, fabric_rules_planted_test.cpp shows
 // that it sees rules broken.
 //
-// Invariants, of which the first that breaks is told
+// Invariants, of which the first violation is reported
 // I1. Completions come in the order of posting, all successes, with the bytes and old values that
 //     the model expects.
 // I2. Messages are received once, in order, whole.

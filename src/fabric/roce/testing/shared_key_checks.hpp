@@ -16,7 +16,7 @@
 
 namespace espalier::fabric::roce {
 
-/// Answers with bytes that tell what was asked for.
+/// Answers with bytes that encode the request.
 class TellingReads final : public SharedReads {
  public:
   static std::byte keyed(std::uint64_t number) {

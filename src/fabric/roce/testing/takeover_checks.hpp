@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A session that somebody else wants: a node and a client on one machine, as two users' processes,
-// and an attacker that knows more and more of them. Each check says what went wrong; empty: nothing
-// did.
+// Session takeover: a node and a client on one machine, as two users' processes, and an attacker
+// with more and more knowledge of them. Each check returns what went wrong; empty: nothing did.
 //
 // What the attacker sends is put straight into the ports, whole, so that millions of packets take
 // seconds. Whatever an endpoint says while it is attacked is an answer to that, for time stands
@@ -142,7 +141,7 @@ class Scene {
     client.ids = {node.ids.remote, node.ids.local};
     return "";
   }
-  /// Both ends do a bit of everything, and nobody else has done anything.
+  /// Both ends use all verbs, and the attacker has changed nothing.
   std::string works() {
     std::string wrong = works(client, node);
     if (wrong.empty()) wrong = works(node, client);
@@ -245,7 +244,7 @@ class Scene {
   std::vector<std::byte> payload_ = std::vector<std::byte>(kPayloadBytes, std::byte{0xBD});
 };
 
-/// Where other processes of the machine send from: some cannot be told from network cards.
+/// Source ports of other processes of the machine: some look like network cards.
 inline PortAddress other_port(Scene& scene) {
   PortAddress from = scene.node.port.address();
   const std::uint16_t taken = from.udp_port;
@@ -257,8 +256,7 @@ inline PortAddress other_port(Scene& scene) {
   return from;
 }
 
-/// What may be said to a message that names a connection of somebody else: what is said to one that
-/// names none.
+/// The allowed answers to a message that names another's connection: those to one that names none.
 inline std::uint64_t answers_allowed(const ConnectionMessage& message) {
   const bool asks = std::holds_alternative<DisconnectMessage>(message.body) ||
                     std::holds_alternative<ReplyMessage>(message.body);
@@ -340,9 +338,9 @@ inline std::string known_but_for_the_port(std::uint64_t seed, const IpAddress& i
   return scene.works();
 }
 
-/// Who asks for a session believes nobody but whom it has asked, though another process knows the
-/// number of the connection. Where a card may be the one that was asked, those that may be taken
-/// for one must guess that.
+/// A client that is connecting accepts messages only of the peer that it has asked, though another
+/// process knows the number of the connection. Where that peer may be a card, processes that look
+/// like cards must guess the number.
 inline std::string known_while_it_is_asked_for(std::uint64_t seed, const IpAddress& ip,
                                                std::uint16_t node_port) {
   Scene scene(seed, ip, node_port);
@@ -361,7 +359,7 @@ inline std::string known_while_it_is_asked_for(std::uint64_t seed, const IpAddre
   return scene.works();
 }
 
-/// Somebody who can speak in the peer's name, but hears nothing, guesses numbers of pairs and PSNs.
+/// An attacker that spoofs the peer's address, but receives nothing, guesses pair numbers and PSNs.
 inline std::string guessed(std::uint64_t seed, std::uint64_t packets) {
   Scene scene(seed, IpAddress::v4(127, 0, 0, 1), wire::roce::kUdpPort);
   if (auto wrong = scene.connect(); !wrong.empty()) return wrong;
@@ -381,8 +379,8 @@ inline std::string guessed(std::uint64_t seed, std::uint64_t packets) {
   return scene.works();
 }
 
-/// Somebody who can speak in the peer's name has found the number of a pair, and looks for its PSN:
-/// nothing tells whether it is near.
+/// An attacker that spoofs the peer's address knows the number of a pair, and searches for its PSN:
+/// no answer reveals whether it is near.
 inline std::string psns_searched(std::uint64_t seed, std::uint64_t packets) {
   Scene scene(seed, IpAddress::v4(127, 0, 0, 1), wire::roce::kUdpPort);
   if (auto wrong = scene.connect(); !wrong.empty()) return wrong;

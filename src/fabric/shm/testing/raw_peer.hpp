@@ -73,7 +73,7 @@ struct Raw {
     connect(good, target, path(), good.options(), target.options());
     EXPECT_EQ(good.pair->state(), QueuePair::State::connected);
   }
-  // Whether the target has hung up.
+  // Whether the target has closed the connection.
   void expect_hung_up() {
     std::array<std::byte, 512> packet;
     memory::Descriptor descriptors[2];

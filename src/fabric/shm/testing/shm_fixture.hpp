@@ -70,7 +70,7 @@ void until(Side& one, Side& other, const Condition& condition) {
   }
 }
 
-/// `client` connects to `target`, which lets it in.
+/// Connects `client` to `target`, which accepts it.
 inline void connect(Side& client, Side& target, const std::string& path,
                     const QueuePairOptions& client_options,
                     const QueuePairOptions& target_options) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // For tests: a simulated world of two nodes with a pair between them, memory that one offers, and
-// what each was told.
+// the completions of each.
 //
 // Thread: one at a time.
 #pragma once
@@ -62,14 +62,14 @@ class Offer {
   Registration region;  // ends before the memory does
 };
 
-/// One end of a pair, with completion queues of its own. Sends and receives are told apart.
+/// One end of a pair, with separate completion queues for sends and receives.
 struct End {
   explicit End(Endpoint& of) : endpoint(of), sends(of, 1024), receives(of, 1024) {
     options.sends = &sends;
     options.receives = &receives;
     options.timeout_ns = 100'000;
   }
-  /// Takes what was told into `told` and `received`.
+  /// Polls completions into `completions` and `received`.
   void poll() {
     Completion some[16];
     while (const std::size_t count = sends.poll(some))

@@ -11,12 +11,31 @@
 #include "base/bytes.hpp"
 #include "channel/reached.hpp"
 #include "espalier/table_error.hpp"
+#include "kinds/embedding/calls.hpp"
+#include "kinds/embedding/reduction_work.hpp"
 
 namespace espalier::client {
 
 template <class T>
 std::string_view bytes_of_words(std::span<const T> words) {
   return {reinterpret_cast<const char*>(words.data()), words.size_bytes()};
+}
+
+/// What a request says of bags that are whole and follow each other. Points into what is asked.
+[[nodiscard]] inline embedding_calls::Reduce reduce_request(const embedding::ReductionWork& work) {
+  const auto count = [](std::size_t size) { return static_cast<std::uint32_t>(size); };
+  embedding_calls::Reduce asked;
+  asked.shape.reduction = static_cast<std::uint8_t>(work.reduction);
+  asked.shape.vector = count(work.vector.size());
+  asked.shape.bags = count(work.bags.offsets.size());
+  asked.shape.ids = count(work.bags.ids.size());
+  asked.shape.weights = count(work.bags.weights.size());
+  asked.shape.grouping = work.bags.grouping;
+  asked.vector = bytes_of_words(work.vector);
+  asked.offsets = bytes_of_words(work.bags.offsets);
+  asked.ids = bytes_of_words(work.bags.ids);
+  asked.weights = bytes_of_words(work.bags.weights);
+  return asked;
 }
 
 /// What a node answered, of which a reply was read.

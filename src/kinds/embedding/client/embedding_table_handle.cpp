@@ -42,6 +42,11 @@ TableResult<void> EmbeddingTable::reduce_into(std::span<float> results, Reductio
   return call(*impl_, [&] { return impl_->reduce({reduction, bags, vector}, results); });
 }
 
+TableResult<void> EmbeddingTable::reduce_many(std::span<ReduceRequest> requests,
+                                              std::uint32_t in_flight) const {
+  return call(*impl_, [&] { return impl_->reduce_many(requests, in_flight); });
+}
+
 TableResult<std::vector<float>> EmbeddingTable::reduce_tables(Reduction reduction,
                                                               std::span<const TableBags> tables) {
   if (tables.empty()) return std::vector<float>();

@@ -64,7 +64,7 @@ Code code_of(const TableError& error) { return error.error.code; }
 /// Whether a table of this process is there, under the name by which it was opened.
 bool is_there(const OpenedEmbedding& at) {
   const embedding::EmbeddingTable& table = *at.object.own();
-  return !table.dropped() && embedding_calls::has_name(table, at.named());
+  return !table.dropped() && table.has_name(at.named());
 }
 
 /// Asks for something, and keeps the words of a refusal.
@@ -117,8 +117,13 @@ auto EmbeddingTableImpl::follow(const Act& act)
   }
 }
 
-// One that was made under the name of one that was dropped is another matter: no handle of the
-// first leads to it.
+// A table that has gone by a rename left its name to whichever has it next. One that was dropped
+// did not: a table that is made under its name is another matter, and no handle leads there.
+bool EmbeddingTableImpl::has_gone_by_rename(const OpenedEmbedding& before) {
+  const auto found = before.object.ask(embedding_calls::Info{before.object.number(), 0});
+  return found || found.error().code == Code::not_permitted;  // its name now is for other roles
+}
+
 Result<bool> EmbeddingTableImpl::open_again(const OpenedEmbedding& before) {
   std::uint32_t rename = 0;
   auto opened = reach_embedding(channel_, embedding_calls::Open{name_},
@@ -134,7 +139,8 @@ Result<bool> EmbeddingTableImpl::open_again(const OpenedEmbedding& before) {
   if (opened->object.node() != before.object.node()) return false;
   // Asked together with a table that was renamed since, the same one must say that it is known.
   const bool is_same = opened->object.number() == before.object.number();
-  const bool is_news = is_same ? opened->since > before.since : rename > before.since;
+  const bool renamed = opened->since > before.since;
+  const bool is_news = renamed && (is_same || rename > before.since || has_gone_by_rename(before));
   if (!is_news) return false;
   if (opened->options.dimension != options.dimension) {
     return fail(Code::outdated, opened->options.dimension);
@@ -277,21 +283,15 @@ TableResult<void> EmbeddingTableImpl::ask_for_bags(const OpenedEmbedding& at,
   std::vector<std::uint32_t> offsets(bags.offsets.begin() + static_cast<std::ptrdiff_t>(first),
                                      bags.offsets.begin() + static_cast<std::ptrdiff_t>(end));
   for (std::uint32_t& offset : offsets) offset -= static_cast<std::uint32_t>(first_id);
-  embedding_calls::Reduce asked;
+  ReductionWork some = work;
+  some.bags.offsets = offsets;
+  some.bags.ids = bags.ids.subspan(first_id, end_id - first_id);
+  if (!bags.weights.empty()) {
+    some.bags.weights = bags.weights.subspan(first_id, end_id - first_id);
+  }
+  embedding_calls::Reduce asked = reduce_request(some);
   asked.table = at.object.number();
   asked.named = at.named();
-  asked.shape.reduction = static_cast<std::uint8_t>(work.reduction);
-  asked.shape.vector = static_cast<std::uint32_t>(work.vector.size());
-  asked.shape.bags = static_cast<std::uint32_t>(offsets.size());
-  asked.shape.ids = static_cast<std::uint32_t>(end_id - first_id);
-  asked.shape.grouping = bags.grouping;
-  asked.vector = bytes_of_words(work.vector);
-  asked.offsets = bytes_of_words(std::span<const std::uint32_t>(offsets));
-  asked.ids = bytes_of_words(bags.ids.subspan(first_id, end_id - first_id));
-  if (!bags.weights.empty()) {
-    asked.shape.weights = asked.shape.ids;
-    asked.weights = bytes_of_words(bags.weights.subspan(first_id, end_id - first_id));
-  }
   const auto answer = ask_node(*channel_, at.object, asked);
   if (!answer) return std::unexpected(answer.error());
   const embedding_calls::Reduced reply = answer->get();

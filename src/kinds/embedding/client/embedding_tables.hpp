@@ -67,6 +67,8 @@ class EmbeddingTableImpl final : public Interface {
   TableResult<std::uint64_t> append(std::span<const float> rows);
   TableResult<void> replace(std::uint64_t row, std::span<const float> values);
   TableResult<void> reduce(const embedding::ReductionWork& work, std::span<float> results);
+  /// Each for itself (reduced_many.cpp).
+  TableResult<void> reduce_many(std::span<ReduceRequest> requests, std::uint32_t in_flight);
   /// Of several, which may lie in several places.
   static TableResult<std::vector<float>> reduce_tables(Reduction reduction,
                                                        std::span<const TableBags> tables);
@@ -82,6 +84,7 @@ class EmbeddingTableImpl final : public Interface {
 
  private:
   friend class TablesAsked;
+  friend class ManyReductions;
   /// Does something with the table, and again where another one has its name: what was refused so
   /// was not done. Errors: besides those of what is done, outdated, and those of opening it.
   template <class Act>
@@ -90,6 +93,9 @@ class EmbeddingTableImpl final : public Interface {
   /// it is now is the current one. Errors: outdated (of another dimension, which is the detail),
   /// and whatever else keeps it from being opened.
   [[nodiscard]] Result<bool> open_again(const OpenedEmbedding& before);
+  /// Whether the table is there, under another name than the one by which it was opened.
+  /// Requires: it has not that name.
+  [[nodiscard]] static bool has_gone_by_rename(const OpenedEmbedding& before);
   static TableResult<void> reduce_parts(Reduction reduction, std::span<TablePart> parts);
 
   [[nodiscard]] TableResult<std::string> stored(const OpenedEmbedding& at,

@@ -85,7 +85,7 @@ class TablesAsked {
     std::vector<embedding::TableWork> works;
     for (const TablePart& part : parts_) {
       embedding::EmbeddingTable* const table = part.at->object.own();
-      if (table->dropped() || !embedding_calls::has_name(*table, part.at->named())) {
+      if (table->dropped() || !table->has_name(part.at->named())) {
         return std::unexpected(TableError(Error{Code::not_found, 0, table->id()}));
       }
       works.push_back({table, work_of(part), part.results});

@@ -5,6 +5,8 @@
 #include <cstring>
 #include <optional>
 
+#include "kinds/embedding/model/id_text.hpp"
+
 namespace espalier::embedding {
 namespace {
 
@@ -63,9 +65,9 @@ std::string add_query(const ModelShape& shape, std::string_view text, ModelQueri
     more = text.find('|') != std::string_view::npos;
     ModelQueries::Bags& bags = queries.tables[t];
     bags.offsets.push_back(static_cast<std::uint32_t>(bags.ids.size()));
-    if (const auto word = read_query_numbers(query_part(text, '|'), bags.ids); !word.empty()) {
-      return no_number(word);
-    }
+    const std::string_view ids = query_part(text, '|');
+    if (read_spaced_ids(ids, bags.ids)) continue;
+    if (const auto word = read_query_numbers(ids, bags.ids); !word.empty()) return no_number(word);
   }
   if (more) return "more tables than the model has";
   ++queries.queries;

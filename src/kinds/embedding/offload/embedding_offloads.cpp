@@ -141,7 +141,7 @@ Next group_rows(Call& call, const embedding_calls::Group& asked) {
     return answer_or_fail(call, *run.done);
   }
   auto table = embedding_of(call);
-  if (table == nullptr || !embedding_calls::has_name(*table, asked.named)) {
+  if (table == nullptr || !table->has_name(asked.named)) {
     return fail_no_embedding(call);
   }
   GroupingState& state = call.new_state<GroupingState>();
@@ -157,7 +157,7 @@ Next group_rows(Call& call, const embedding_calls::Group& asked) {
 
 Next renumber_ids(Call& call, const embedding_calls::Renumber& asked) {
   const auto table = embedding_of(call);
-  if (table == nullptr || !embedding_calls::has_name(*table, asked.named)) {
+  if (table == nullptr || !table->has_name(asked.named)) {
     return fail_no_embedding(call);
   }
   if (!call.response_fits(asked.ids.size())) return call.writable();

@@ -4,6 +4,7 @@
 // others go on [RAMBDA §IV-C].
 #include "kinds/embedding/offload/reduction_calls.hpp"
 
+#include <array>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -17,6 +18,7 @@
 #include "engine/typed_call.hpp"
 #include "kinds/embedding/offload/message_words.hpp"
 #include "kinds/embedding/reducer.hpp"
+#include "kinds/embedding/small_reduction.hpp"
 #include "kinds/embedding/tables_reducer.hpp"
 
 namespace espalier::offload {
@@ -32,13 +34,37 @@ Next fail_in_words(Call& call, const TableError& error) {
   return call.fail(error.error, error.words);
 }
 
+/// The table that was found last: most requests are of few tables, and the catalogue has a lock. It
+/// keeps none of them.
+struct LastTable final : SchedulerPart {
+  std::uint32_t number = 0;
+  std::weak_ptr<EmbeddingTable> table;
+};
+
+std::shared_ptr<EmbeddingTable> find_table(Call& call, std::uint32_t number) {
+  LastTable& last = call.scheduler_part<LastTable>();
+  if (last.number == number) {
+    auto table = last.table.lock();
+    if (table != nullptr && !table->dropped()) return table;  // no number is given again
+  }
+  auto table = call.catalog().find<EmbeddingTable>(number);
+  last.number = number;
+  last.table = table;
+  return table;
+}
+
 // --- of one table --------------------------------------------------------------------------------
+
+/// Of a message, where words cannot be read as they lie.
+struct OwnWords {
+  std::vector<std::uint32_t> ids, offsets;
+  std::vector<float> weights, vector;
+};
 
 /// A reduction under way. It has memory of its own, being more than a request has room for.
 struct ReductionRun {
   std::shared_ptr<EmbeddingTable> table;
-  std::vector<std::uint32_t> own_ids, own_offsets;
-  std::vector<float> own_weights, own_vector;
+  OwnWords own;
   std::vector<float> results;
   std::optional<embedding::Reducer> reducer;
   bool over = false;
@@ -48,20 +74,50 @@ struct ReduceState {
   std::unique_ptr<ReductionRun> run;
 };
 
-embedding::ReductionWork work_of(const embedding_calls::Reduce& asked, ReductionRun& run) {
+/// One of a few rows: these are asked for, and it is done in the next step.
+struct SmallReduceState {
+  std::shared_ptr<EmbeddingTable> table;
+  embedding::SmallReduction reduction;
+};
+
+embedding::ReductionWork work_of(const embedding_calls::Reduce& asked, OwnWords& own) {
   embedding::ReductionWork work;
   work.reduction = static_cast<Reduction>(asked.shape.reduction);
-  work.bags.ids = words_of_message(asked.ids, run.own_ids);
-  work.bags.offsets = words_of_message(asked.offsets, run.own_offsets);
-  work.bags.weights = words_of_message(asked.weights, run.own_weights);
+  work.bags.ids = words_of_message(asked.ids, own.ids);
+  work.bags.offsets = words_of_message(asked.offsets, own.offsets);
+  work.bags.weights = words_of_message(asked.weights, own.weights);
   work.bags.grouping = asked.shape.grouping;
-  work.vector = words_of_message(asked.vector, run.own_vector);
+  work.vector = words_of_message(asked.vector, own.vector);
   return work;
 }
 
+Next begin_small(Call& call, const embedding::ReductionWork& work,
+                 std::shared_ptr<EmbeddingTable> table) {
+  SmallReduceState& state = call.new_state<SmallReduceState>();
+  state.table = std::move(table);
+  if (const auto begun = state.reduction.begin(*state.table, work.bags.ids); !begun) {
+    return fail_in_words(call, embedding::error_of(begun.error()));
+  }
+  return call.again();
+}
+
+Next finish_small(Call& call, const embedding_calls::Reduce& asked) {
+  SmallReduceState& state = call.state<SmallReduceState>();
+  OwnWords own;
+  const embedding::ReductionWork work = work_of(asked, own);
+  const std::uint32_t width =
+      embedding::result_width(work.reduction, state.table->options().dimension);
+  std::array<float, embedding::SmallReduction::kFloatsMax> floats;
+  const auto results = std::span(floats).first(work.bags.offsets.size() * width);
+  if (!call.response_fits(results.size_bytes())) return call.writable();
+  state.table->count(state.reduction.fold(*state.table, work, results));
+  return answer(call, embedding_calls::Reduced{
+                          {reinterpret_cast<const char*>(results.data()), results.size_bytes()}});
+}
+
 Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
-  auto table = call.catalog().find<EmbeddingTable>(call.map_number());
-  if (table == nullptr || !embedding_calls::has_name(*table, asked.named)) {
+  auto table = find_table(call, call.map_number());
+  if (table == nullptr || !table->has_name(asked.named)) {
     return fail_no_table(call, call.map_number());
   }
   const std::uint32_t dimension = table->options().dimension;
@@ -73,13 +129,18 @@ Next begin_reduction(Call& call, const embedding_calls::Reduce& asked) {
     return call.fail({Code::invalid_argument, 0, 0}, "fewer bags: an answer has at most 256 KiB");
   }
   if (!call.response_fits(floats * sizeof(float))) return call.writable();
-  ReduceState& state = call.new_state<ReduceState>();
-  state.run = std::make_unique<ReductionRun>();
-  ReductionRun& run = *state.run;
-  const embedding::ReductionWork work = work_of(asked, run);
+  OwnWords own;
+  const embedding::ReductionWork work = work_of(asked, own);
   if (const auto fault = embedding::fault_of_work(work, dimension)) {
     return call.fail({Code::invalid_argument, 0, 0}, *fault);
   }
+  if (embedding::SmallReduction::fits(*table, work)) {
+    return begin_small(call, work, std::move(table));
+  }
+  ReduceState& state = call.new_state<ReduceState>();
+  state.run = std::make_unique<ReductionRun>();
+  ReductionRun& run = *state.run;
+  run.own = std::move(own);  // words stay where they are
   run.table = std::move(table);
   run.results.resize(floats);
   run.over = floats == 0;
@@ -114,7 +175,7 @@ Result<std::shared_ptr<EmbeddingTable>> table_for(Call& call, std::uint32_t numb
     const auto entry = call.catalog().find_any(number);
     if (entry != nullptr && !entry->name.starts_with(prefix)) return fail(Code::not_permitted);
   }
-  if (table == nullptr || !embedding_calls::has_name(*table, named)) {
+  if (table == nullptr || !table->has_name(named)) {
     return fail(Code::not_found, number);
   }
   return table;
@@ -196,6 +257,7 @@ Next begin_tables(Call& call, const embedding_calls::ReduceTables& asked) {
 }  // namespace
 
 Next reduce_bags(Call& call, const embedding_calls::Reduce& asked) {
+  if (call.has_state<SmallReduceState>()) return finish_small(call, asked);
   if (!call.has_state<ReduceState>()) return begin_reduction(call, asked);
   ReductionRun& run = *call.state<ReduceState>().run;
   if (!run.over) {  // of a table that was dropped since as well: it is there as long as this

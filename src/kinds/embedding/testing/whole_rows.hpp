@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <thread>
 #include <utility>
@@ -13,6 +14,7 @@
 
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/embedding/gather_kits.hpp"
+#include "kinds/embedding/small_reduction.hpp"
 #include "kinds/embedding/testing/embedding_store.hpp"
 
 namespace espalier::embedding {
@@ -38,17 +40,36 @@ struct ReplacedMidway {
   }
 };
 
+/// A table of one row, which the first gather by `kit` replaces in its middle.
+struct MidwayScene {
+  MidwayScene() {
+    EXPECT_TRUE(table->append(row_of(*table, 1)));
+    ReplacedMidway::table = table.get();
+    ReplacedMidway::row = row_of(*table, 2);
+    kit.kernels[0][0] = &ReplacedMidway::gather;
+  }
+  EmbeddingStore store;
+  const std::shared_ptr<EmbeddingTable> table = store.create({64});
+  GatherKit kit = scalar_gather();
+};
+
 /// Whether a row is whole that is replaced in the middle of a gather.
 inline bool row_replaced_midway_is_whole() {
-  EmbeddingStore store;
-  const auto table = store.create({64});
-  EXPECT_TRUE(table->append(row_of(*table, 1)));
-  ReplacedMidway::table = table.get();
-  ReplacedMidway::row = row_of(*table, 2);
-  GatherKit kit = scalar_gather();
-  kit.kernels[0][0] = &ReplacedMidway::gather;
-  const auto found = reduced(*table, {{0}, {0}, {}, {}, Reduction::sum}, kit);
+  MidwayScene scene;
+  const auto found = reduced(*scene.table, {{0}, {0}, {}, {}, Reduction::sum}, scene.kit);
   return found == std::vector<float>(64, 2);
+}
+
+/// The same of a reduction that needs no window.
+inline bool small_row_replaced_midway_is_whole() {
+  MidwayScene scene;
+  const OwnWork work{{0}, {0}, {}, {}, Reduction::sum};
+  std::vector<float> found(64);
+  SmallReduction small;
+  const bool fits = SmallReduction::fits(*scene.table, work.get());
+  const bool begun = small.begin(*scene.table, work.ids).has_value();
+  static_cast<void>(small.fold(*scene.table, work.get(), found, scene.kit));
+  return fits && begun && found == std::vector<float>(64, 2);
 }
 
 /// Whether gathers beside replacements see whole rows: each has one value in all of its columns,
@@ -117,6 +138,34 @@ inline bool rows_are_seen_once_they_are_durable() {
   table->set_dropped();
   sink.make_durable();
   return good && table->rows() == 2 && value_of(1) == 2 && table->shows(table->recorded());
+}
+
+/// Whether a table that is renamed while an append or a replacement waits for its turn is not
+/// written by the name that it had.
+inline bool nothing_is_written_by_an_old_name() {
+  EmbeddingStore store;
+  const auto table = store.create({8});
+  EXPECT_TRUE(table->append(row_of(*table, 1)));
+  catalog::RecordingSink sink;
+  std::uint32_t renames = 0;
+  sink.when_reserved = [&] {  // the writer has no lock yet
+    std::string name = "other";
+    table->set_renamed(name, ++renames);
+  };
+  table->record_to(&sink);
+  const auto is_refused = [](const auto& done) {
+    return !done && done.error().code == Code::not_found;
+  };
+  const auto named = [&] { return renames + 1; };
+  bool good = is_refused(table->append(row_of(*table, 2), named()));
+  good = is_refused(table->replace(0, row_of(*table, 3), named())) && good;
+  sink.when_reserved = nullptr;
+  good = good && sink.records().empty() && table->rows() == 1;
+  good = good && table->append(row_of(*table, 4), named()) == 1u;
+  good = good && table->replace(0, row_of(*table, 5), named()).has_value();
+  good = good && is_refused(table->append(row_of(*table, 6), named() - 1));
+  table->record_to(nullptr);
+  return good && sink.rooms() == 0;
 }
 
 /// Whether the record of an append is handed over before a reader sees its rows.

@@ -20,9 +20,10 @@
 namespace espalier::client {
 namespace {
 
-HashMapOptions public_options(const hash::HashShape& shape, std::uint64_t durability = 0) {
+HashMapOptions public_options(const hash::HashShape& shape, std::string_view group,
+                              std::uint64_t durability = 0) {
   return {shape.partitions, shape.versions != 0, shape.snapshot_bytes_max,
-          wire::durability_of(durability)};
+          wire::durability_of(durability), std::string(group)};
 }
 
 Result<Written> written_of(const Result<hash_calls::ItemWritten>& reply) {
@@ -44,7 +45,7 @@ struct MakeHashHandle {
   std::shared_ptr<HashMapImpl> operator()(HashMapImpl::Object&& object,
                                           const hash_calls::Opened& opened) const {
     return base::make_shared_until_fork<HashMapImpl>(
-        by, std::move(object), public_options(opened.shape, opened.durability));
+        by, std::move(object), public_options(opened.shape, opened.group, opened.durability));
   }
 };
 
@@ -159,7 +160,7 @@ Result<bool> HashMapImpl::open_again(const Object& before) {
   if (answer->node == before.node()) return false;
   const auto opened = channel::reply_in<hash_calls::Opened>(answer->reply);
   if (!opened) return std::unexpected(opened.error());
-  if (public_options(opened->shape, opened->durability) != options) return false;
+  if (public_options(opened->shape, opened->group, opened->durability) != options) return false;
   const std::lock_guard lock(mutex_);
   const auto is_there = [&](const Object& each) {
     return each.node() == answer->node && each.number() == opened->id;
@@ -214,8 +215,9 @@ template Result<Written> HashMapImpl::write<hash_calls::Update>(std::string_view
 
 Result<Written> HashMapImpl::erase(std::string_view key) {
   if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
-  return at_node(
-      [&](const Object& at) { return written_of(at.ask(hash_calls::Erase{at.number(), key})); });
+  return at_node([&](const Object& at) {
+    return written_of(at.ask(hash_calls::Erase{at.number(), key}));
+  });
 }
 
 Result<Written> HashMapImpl::compare_and_set(std::string_view key, const Condition& condition,
@@ -277,8 +279,9 @@ Result<Written> HashMapImpl::modify(
 
 Result<std::uint64_t> HashMapImpl::add(std::string_view key, std::uint64_t amount) {
   if (const auto good = check_lengths(key); !good) return std::unexpected(good.error());
-  const auto summed =
-      at_node([&](const Object& at) { return at.ask(hash_calls::Add{at.number(), key, amount}); });
+  const auto summed = at_node([&](const Object& at) {
+    return at.ask(hash_calls::Add{at.number(), key, amount});
+  });
   if (!summed) return std::unexpected(summed.error());
   return summed->sum;
 }
@@ -324,10 +327,14 @@ Result<std::vector<std::string>> HashMapImpl::audit() {
 Result<std::shared_ptr<HashMapImpl>> create_hash_map(
     const std::shared_ptr<channel::Channel>& channel, std::string_view name,
     const HashMapOptions& options) {
-  return reach_hash(channel, hash_calls::Create{name,
-                                                {options.partitions, options.versions ? 1u : 0u,
-                                                 options.snapshot_bytes_max},
-                                                wire::number_of(options.durability)});
+  if (!wire::is_group_of(options.group, options.versions)) return fail(Code::invalid_argument);
+  hash::HashShape shape{};
+  shape.partitions = options.partitions;
+  shape.versions = options.versions ? 1 : 0;
+  shape.group_bytes = static_cast<std::uint8_t>(options.group.size());
+  shape.snapshot_bytes_max = options.snapshot_bytes_max;
+  return reach_hash(
+      channel, hash_calls::Create{name, shape, wire::number_of(options.durability), options.group});
 }
 
 Result<std::shared_ptr<HashMapImpl>> open_hash_map(const std::shared_ptr<channel::Channel>& channel,
@@ -341,10 +348,11 @@ Result<std::vector<HashMapDescription>> list_hash_maps(channel::Channel& channel
   std::vector<HashMapDescription> all;
   for (channel::ListedObject& object : *listed) {
     hash::HashShape shape{};
-    if (object.description.size() != sizeof shape) return fail(Code::corrupt);
+    if (object.description.size() < sizeof shape) return fail(Code::corrupt);
     std::memcpy(&shape, object.description.data(), sizeof shape);
-    if (hash_calls::fault_of_shape(shape)) return fail(Code::corrupt);
-    all.push_back({std::move(object.name), public_options(shape), object.numbers.entries,
+    const std::string_view group = std::string_view(object.description).substr(sizeof shape);
+    if (hash_calls::fault_of_shape(shape, group)) return fail(Code::corrupt);
+    all.push_back({std::move(object.name), public_options(shape, group), object.numbers.entries,
                    object.numbers.memory_bytes, object.durability});
   }
   return all;

@@ -57,7 +57,7 @@ Reply opened_reply(std::uint32_t id, std::uint64_t durability = 0) {
   Reply reply;
   reply.header.version = id;
   reply.header.read_version = durability;
-  reply.payload = base::bytes_of(hash::HashShape{4, 1, 0});
+  reply.payload = base::bytes_of(hash::HashShape{4, 1, 0, 0, 0});
   return reply;
 }
 Reply item_reply(std::uint64_t version, std::string value) {

@@ -33,6 +33,7 @@ hash::HashPlace some_place() {
   place.header.partitions = 64;
   place.header.versions = 1;
   place.header.seed[0] = 5;
+  place.header.clock_offset = 65'536 + 64;
   return place;
 }
 
@@ -66,6 +67,7 @@ TEST(HashOpening, TellsWhereAHashMapLies) {
   EXPECT_EQ(target->seed.first, 5u);
   EXPECT_EQ(target->partition_line(1), 65'536u + 192 + 64);
   EXPECT_EQ(target->region_bytes, kOpenedBytes);
+  EXPECT_FALSE(target->shares_clock());
 }
 
 TEST(HashOpening, RefusesWhatCannotBe) {
@@ -74,6 +76,12 @@ TEST(HashOpening, RefusesWhatCannotBe) {
   hash::HashPlace place = some_place();
   place.header_offset = kOpenedBytes - 512;
   EXPECT_EQ(error_of_opening(place), (Error{Code::corrupt, 0, 4}));
+  for (const std::uint64_t clock :
+       {kOpenedBytes, kOpenedBytes - 64, ~std::uint64_t{63}, kOpenedBytes - 120}) {
+    place = some_place();
+    place.header.clock_offset = clock;
+    EXPECT_EQ(error_of_opening(place), (Error{Code::corrupt, 0, 5})) << clock;
+  }
   place = some_place();
   place.header.versions = 0;
   EXPECT_EQ(error_of_opening(place).code, Code::unsupported);

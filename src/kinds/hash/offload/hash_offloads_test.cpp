@@ -52,7 +52,8 @@ class HashOffloads : public testing::Test {
                 std::string_view payload = {}) {
     return node_.call(client_, request_of(offload, map, ++tag_), key, payload);
   }
-  std::uint32_t create(std::string_view name, const hash::HashShape& shape = {2, 1, 1 << 20}) {
+  std::uint32_t create(std::string_view name,
+                       const hash::HashShape& shape = {2, 1, 0, 0, 1 << 20}) {
     const Response made = call(OffloadId::hash_create, 0, name, base::bytes_of(shape));
     EXPECT_EQ(made.header.code, 0);
     EXPECT_EQ(std::string(made.payload.begin(), made.payload.end()), base::bytes_of(shape));
@@ -118,10 +119,19 @@ TEST_F(HashOffloads, RefuseWhatCannotBe) {
   const auto bad_shape = [&](const hash::HashShape& shape) {
     return call(OffloadId::hash_create, 0, "x", base::bytes_of(shape));
   };
-  EXPECT_EQ(bad_shape({3, 1, 0}).code(), Code::invalid_argument);
-  EXPECT_EQ(bad_shape({1024, 1, 0}).code(), Code::invalid_argument);
-  EXPECT_EQ(bad_shape({0, 1, 0}).code(), Code::invalid_argument);
-  EXPECT_EQ(bad_shape({64, 2, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({3, 1, 0, 0, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({1024, 1, 0, 0, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({0, 1, 0, 0, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({64, 2, 0, 0, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({64, 1, 0, 1, 0}).code(), Code::invalid_argument);
+  EXPECT_EQ(bad_shape({64, 1, 1, 0, 0}).code(), Code::invalid_argument) << "no group's name";
+  const auto in_group = [&](const hash::HashShape& shape, const std::string& group) {
+    return call(OffloadId::hash_create, 0, "x", std::string(base::bytes_of(shape)) + group);
+  };
+  EXPECT_EQ(in_group({64, 1, 0, 0, 0}, "g").code(), Code::invalid_argument);
+  EXPECT_EQ(in_group({64, 1, 2, 0, 0}, "g").code(), Code::invalid_argument);
+  EXPECT_EQ(in_group({64, 0, 1, 0, 0}, "g").code(), Code::invalid_argument) << "no versions";
+  EXPECT_EQ(in_group({64, 1, 255, 0, 0}, std::string(256, 'g')).code(), Code::invalid_argument);
   EXPECT_EQ(call(OffloadId::hash_create, 0, "x", "too short").code(), Code::invalid_argument);
   expect_error(call(OffloadId::hash_get, node_.map(), "k"), Code::not_found, node_.map());
   expect_error(call(OffloadId::hash_put, id + 1, "k", "v"), Code::not_found, id + 1);

@@ -22,6 +22,7 @@ using hash::Slot;
 
 /// READs of one get: bin, the bucket behind it, record, its header once more.
 constexpr std::size_t kReadsOfGet = 4;
+constexpr std::size_t kReadsOfHeader = 2;  // of a map whose group has its clock
 constexpr std::uint32_t kLastSlotAt =
     offsetof(hash::Bucket, slots) + (hash::kSlotsPerBucket - 1) * sizeof(Slot);
 constexpr std::uint32_t kLinesOfSegment = hash::kBinsPerSegment + hash::kOverflowPerSegment;
@@ -47,7 +48,7 @@ HashGetGroup::HashGetGroup(HashGetShared& shared, std::uint32_t most)
       brought_(std::make_unique_for_overwrite<Brought[]>(gets_.size())) {
   ESPALIER_ASSERT(shared.reads.cache != nullptr && shared.reads.port->reads_in_order());
   begun_.reserve(gets_.size());
-  reads_.wanted.reserve(1 + kReadsOfGet * gets_.size());
+  reads_.wanted.reserve(kReadsOfHeader + kReadsOfGet * gets_.size());
   reads_.ready = &ready_;
   reads_.walk = std::noop_coroutine();
 }

@@ -53,7 +53,13 @@ class HashHeaderRead {
  public:
   /// Asks for it, for what is asked for behind it. Errors: std::bad_alloc.
   void want(ReadPort& port, LaneReads& reads, const HashTarget& target) {
-    port.want(reads, target.header_offset, bytes_, sizeof bytes_);
+    if (!target.shares_clock() || hash::planted(hash::Bug::own_clock_read)) {
+      port.want(reads, target.header_offset, bytes_, sizeof bytes_);
+      return;
+    }
+    constexpr std::size_t kVersion = offsetof(hash::HashHeader, read_version);
+    port.want(reads, target.header_offset, bytes_, sizeof(wire::BufferHeader));
+    port.want(reads, target.clock_offset, bytes_ + kVersion, sizeof(std::uint64_t));
   }
   /// Whether the map is still this one, and not dropped.
   [[nodiscard]] bool is_of(const HashTarget& target) const {

@@ -3,6 +3,8 @@
 
 #include <bit>
 
+#include "wire/group_clock.hpp"
+
 namespace espalier::place {
 
 Result<HashTarget> HashTarget::read(const hash::HashHeader& header, std::uint64_t header_offset,
@@ -17,6 +19,7 @@ Result<HashTarget> HashTarget::read(const hash::HashHeader& header, std::uint64_
   HashTarget target;
   target.region_bytes = region_bytes;
   target.header_offset = header_offset;
+  target.clock_offset = header.clock_offset;
   target.id = header.map_id;
   target.generation = header.generation;
   target.partition_bits = static_cast<std::uint32_t>(std::countr_zero(header.partitions));
@@ -26,6 +29,7 @@ Result<HashTarget> HashTarget::read(const hash::HashHeader& header, std::uint64_
   if (header_offset % wire::kBlockBytes != 0 || !target.holds(header_offset, bytes)) {
     return fail(Code::corrupt, 4);
   }
+  if (!wire::is_clock_place(header.clock_offset, region_bytes)) return fail(Code::corrupt, 5);
   if (header.versions == 0) return fail(Code::unsupported);
   return target;
 }

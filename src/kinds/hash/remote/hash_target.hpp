@@ -3,6 +3,7 @@
 // and where its partitions lie. Nothing of it changes while the map lives.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string_view>
 
@@ -16,7 +17,7 @@ struct HashTarget {
   /// Of a copy of the map's header, which came from `header_offset` of a region of `region_bytes`.
   /// Every field is checked; the bytes may come from anywhere.
   /// Errors: corrupt (detail: 1 no header of a hash map, 2 dropped or not live, 3 a shape that none
-  /// has, 4 outside of the region), unsupported (versions are off).
+  /// has, 4 outside of the region, 5 its clock is), unsupported (versions are off).
   [[nodiscard]] static Result<HashTarget> read(const hash::HashHeader& header,
                                                std::uint64_t header_offset,
                                                std::uint64_t region_bytes);
@@ -32,6 +33,10 @@ struct HashTarget {
   [[nodiscard]] std::uint64_t partition_line(std::uint32_t partition) const {
     return header_offset + sizeof(hash::HashHeader) + std::uint64_t{partition} * hash::kLineBytes;
   }
+  /// Whether the word of its read version is not in its header.
+  [[nodiscard]] bool shares_clock() const {
+    return clock_offset != header_offset + offsetof(hash::HashHeader, read_version);
+  }
   /// Whether so many bytes from this offset lie in the region.
   [[nodiscard]] bool holds(std::uint64_t offset, std::uint64_t bytes) const {
     return offset <= region_bytes && bytes <= region_bytes - offset;
@@ -39,6 +44,7 @@ struct HashTarget {
 
   std::uint64_t region_bytes = 0;
   std::uint64_t header_offset = 0;
+  std::uint64_t clock_offset = 0;  // of the word of its read version
   std::uint32_t id = 0;
   std::uint32_t generation = 0;
   std::uint32_t partition_bits = 0;

@@ -23,7 +23,7 @@ constexpr std::uint64_t kSmoothing = 8;
 
 DatagramGets::DatagramGets(DatagramWire& wire, std::uint64_t session,
                            crypto::Secret<crypto::SecretBytes> key)
-    : wire_(wire), session_(session), key_(std::move(key)) {}
+    : wire_(wire), session_(session), key_(std::move(key)), timeout_ns_(kFirstTimeoutNs) {}
 
 bool DatagramGets::prove() {
   constexpr char kZeros[wire::kChallengeBytes]{};
@@ -53,10 +53,9 @@ std::optional<wire::TakenReply> DatagramGets::ask(DatagramKind kind, std::string
   header.map = map;
   header.hint = hint;
   const auto bytes = std::span(request_).first(sizeof header + text.size());
-  std::uint64_t timeout_ns =
-      mean_ns_ == 0 ? kFirstTimeoutNs : std::clamp(kMeans * mean_ns_, kTimeoutNsMin, kTimeoutNsMax);
   for (int i = 0; i < kSends; ++i) {
-    if (i == 0 || kind != DatagramKind::get) {
+    const bool is_new = i == 0 || kind != DatagramKind::get;
+    if (is_new) {
       header.number = ++number_;
       std::memcpy(bytes.data(), &header, sizeof header);
       std::ranges::copy(std::as_bytes(std::span(text)), bytes.begin() + sizeof header);
@@ -66,12 +65,11 @@ std::optional<wire::TakenReply> DatagramGets::ask(DatagramKind kind, std::string
     wire_.send(bytes);
     ++counts_.sent;
     if (i != 0) ++counts_.repeated;
-    if (const auto reply = await(answer, sent_ns + timeout_ns)) {
-      // Of one that was repeated nobody knows which time it answers.
-      if (i == 0) learn(wire_.now_ns() - sent_ns);
+    if (const auto reply = await(answer, sent_ns + timeout_ns_)) {
+      if (is_new) learn(wire_.now_ns() - sent_ns);
       return reply;
     }
-    timeout_ns = std::min(2 * timeout_ns, kTimeoutNsMax);
+    back_off();
   }
   return std::nullopt;
 }
@@ -102,9 +100,15 @@ bool DatagramGets::is_believed(const wire::TakenReply& reply,
   return crypto::is_signed_reply(*key_, bytes) || planted(Bug::datagram_tag_not_asked);
 }
 
+// Karn's algorithm: of a request that was repeated nobody knows which time it is that is answered,
+// so nothing is learnt of it, and the timeout stays what it has become. Else answers that take
+// longer than the timeout, all at once, would have each request sent again for good.
 void DatagramGets::learn(std::uint64_t took_ns) {
   mean_ns_ = mean_ns_ == 0 ? took_ns : mean_ns_ - mean_ns_ / kSmoothing + took_ns / kSmoothing;
   mean_ns_ = std::max<std::uint64_t>(mean_ns_, 1);
+  timeout_ns_ = std::clamp(kMeans * mean_ns_, kTimeoutNsMin, kTimeoutNsMax);
 }
+
+void DatagramGets::back_off() { timeout_ns_ = std::min(2 * timeout_ns_, kTimeoutNsMax); }
 
 }  // namespace espalier::client

@@ -26,8 +26,8 @@ namespace espalier::client {
 
 class DatagramGets {
  public:
-  /// How long an answer is waited for before it is asked again: at first, and twice as long each
-  /// time; it follows what answers take.
+  /// How long an answer is waited for before it is asked again (RTO): it follows what answers take,
+  /// and is twice as long each time that none came, until a request is answered that was sent once.
   static constexpr std::uint64_t kTimeoutNsMin = 1'000'000;
   static constexpr std::uint64_t kTimeoutNsMax = 50'000'000;
   /// How often a request is sent. The node takes one 8 times.
@@ -63,12 +63,14 @@ class DatagramGets {
   [[nodiscard]] bool is_believed(const wire::TakenReply& reply,
                                  std::span<const std::byte> bytes) const;
   void learn(std::uint64_t took_ns);
+  void back_off();
 
   DatagramWire& wire_;
   const std::uint64_t session_;
   const crypto::Secret<crypto::SecretBytes> key_;
   std::uint64_t number_ = 0;
   std::uint64_t mean_ns_ = 0;  // that answers take, smoothed; 0: none has come
+  std::uint64_t timeout_ns_;   // of what is sent next
   Counts counts_;
   std::array<std::byte, wire::kDatagramBytesMax> request_;
   std::array<std::byte, wire::kDatagramBytesMax + 1> answer_;

@@ -72,6 +72,8 @@ void run(const std::uint8_t* data, std::size_t size) {
   const std::uint64_t root = view->directory_entry_offset(view->root);
   want(root >= view->directory_offset && root - view->directory_offset < wire::kDirectoryBytes,
        "a root outside of the directory");
+  want(view->clock_offset <= region && region - view->clock_offset >= sizeof(std::uint64_t),
+       "a clock outside of the region");
   look_at_feed(payload, *view);
   want(!opening->view_of(view->id + 1), "the view of a map that was not asked for");
 }

@@ -33,6 +33,7 @@ wire::MapPlace good_place() {
   place.header.log_bytes = 512;
   place.header.versions = 1;
   place.header.directory_offset = 65536;
+  place.header.clock_offset = 4096 + 64;
   place.header.root = (wire::kHeaderWords << wire::kTablePageShift) + wire::kHeaderWords;
   return place;
 }

@@ -15,9 +15,9 @@ constexpr std::uint32_t kFaults = 100;  // details from here on are those of sha
 Result<OpenedMap> OpenedMap::read(const Reply& answer) {
   const auto reply = wire::read_reply<map_calls::Opened>(answer.header, answer.payload);
   if (!reply) return fail(Code::corrupt);
-  OpenedMap opened{reply->id, reply->shape, {}, reply->durability};
-  if (reply->shard_map.empty()) return opened;
-  auto shard = wire::read_shard_map(reply->shard_map, opened.shape.key_bytes_max);
+  OpenedMap opened{reply->id, reply->shape, {}, reply->durability, std::string(reply->group())};
+  if (reply->shard_map().empty()) return opened;
+  auto shard = wire::read_shard_map(reply->shard_map(), opened.shape.key_bytes_max);
   if (!shard) return fail(Code::corrupt, kFaults + static_cast<std::uint32_t>(shard.error()));
   opened.shard = std::move(*shard);
   return opened;

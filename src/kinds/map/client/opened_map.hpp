@@ -7,11 +7,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "channel/rings/remote_pipeline.hpp"
 #include "espalier/error.hpp"
 #include "kinds/map/format/shard.hpp"
+#include "kinds/map/map_forms.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::client {
@@ -21,6 +23,9 @@ struct OpenedMap {
   wire::MapShape shape{};
   std::optional<wire::ShardMap> shard;  // nothing: the whole map lies there
   std::uint64_t durability = 0;         // as map_calls::Opened has it
+  std::string group{};                  // its name; empty: it names none
+
+  [[nodiscard]] MapOptions options() const { return tree::options_of(shape, group, durability); }
 
   /// Errors: corrupt (detail, of a shard map that is none: 100 + its wire::ShardFault).
   static Result<OpenedMap> read(const Reply& answer);

@@ -23,9 +23,12 @@ void run(const std::uint8_t* data, std::size_t size) {
     return;
   }
   if (!opened->shard) {
-    want(size == sizeof(wire::MapShape), "bytes that nobody looked at");
+    want(size == sizeof(wire::MapShape) + opened->group.size(), "bytes that nobody looked at");
+    want(reply.payload.ends_with(opened->group), "told by another name");
+    want(opened->group.empty() || opened->options().versions, "a group without versions");
     return;
   }
+  want(opened->group.empty(), "a shard in a group");
   const wire::ShardMap& map = *opened->shard;
   want(wire::bytes_of(map) == reply.payload.substr(sizeof(wire::MapShape)), "told otherwise");
   want(map.size() <= wire::kShardsMax && map.own < map.size(), "impossible numbers");

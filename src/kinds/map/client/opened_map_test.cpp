@@ -38,6 +38,25 @@ TEST(OpenedMap, AWholeMapHasNoShardMap) {
   EXPECT_FALSE(opened->shard);
 }
 
+TEST(OpenedMap, AMapOfAGroupHasItsName) {
+  Reply reply = answer("bank");
+  EXPECT_FALSE(OpenedMap::read(reply)) << "a name, and no shard map";
+  wire::MapShape shape = tree::shape_of(MapOptions{}, 460);
+  shape.group_bytes = 4;
+  reply.payload = std::string(base::bytes_of(shape)) + "bank";
+  const auto opened = OpenedMap::read(reply);
+  ASSERT_TRUE(opened);
+  EXPECT_FALSE(opened->shard);
+  EXPECT_EQ(opened->options().group, "bank");
+  for (const std::string_view behind : {"", "ban", "banks"}) {
+    reply.payload = std::string(base::bytes_of(shape)).append(behind);
+    EXPECT_FALSE(OpenedMap::read(reply)) << behind;
+  }
+  shape.versions = 0;
+  reply.payload = std::string(base::bytes_of(shape)) + "bank";
+  EXPECT_FALSE(OpenedMap::read(reply)) << "without versions";
+}
+
 TEST(OpenedMap, AShardHasOne) {
   const auto opened = OpenedMap::read(answer(wire::bytes_of(map_of(64))));
   ASSERT_TRUE(opened);

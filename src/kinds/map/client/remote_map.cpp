@@ -35,15 +35,15 @@ Written written_of(const map_calls::ItemWritten& reply) {
 }  // namespace
 
 RemoteMap::RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name,
-                     std::uint64_t node_id, std::uint32_t id, const wire::MapShape& shape,
-                     std::optional<ShardIdentity> shard, std::uint64_t durability)
+                     std::uint64_t node_id, const OpenedMap& opened,
+                     std::optional<ShardIdentity> shard)
     : sessions_(std::move(sessions)),
       name_(std::move(name)),
-      options_(tree::options_of(shape, durability)),
-      max_key_bytes_(shape.key_bytes_max),
+      options_(opened.options()),
+      max_key_bytes_(opened.shape.key_bytes_max),
       shard_(shard),
       node_id_(node_id),
-      id_(id) {}
+      id_(opened.id) {}
 
 // Another node has other numbers for its maps: there it is opened by its name.
 Result<Scope> RemoteMap::scope(RemoteSession& session) {

@@ -21,6 +21,7 @@
 namespace espalier::client {
 
 class RemoteSnapshot;
+struct OpenedMap;
 
 /// Which part of which map over several nodes a node is to have.
 struct ShardIdentity {
@@ -30,11 +31,9 @@ struct ShardIdentity {
 
 class RemoteMap final : public MapImpl {
  public:
-  /// `shard`: it is a part; on a node that has started anew it is this part or none. `durability`:
-  /// as OpenedMap has it.
+  /// `shard`: it is a part; on a node that has started anew it is this part or none.
   RemoteMap(std::shared_ptr<RemoteSessions> sessions, std::string name, std::uint64_t node_id,
-            std::uint32_t id, const wire::MapShape& shape,
-            std::optional<ShardIdentity> shard = std::nullopt, std::uint64_t durability = 0);
+            const OpenedMap& opened, std::optional<ShardIdentity> shard = std::nullopt);
 
   Result<void> run(const Request& request, Handler& handler) override;
   Result<void> run_parts(const Request& scan, std::uint32_t parts, Handler& handler) override;

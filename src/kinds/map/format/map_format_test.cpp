@@ -134,13 +134,14 @@ TEST(Format, MapHeader) {
   header.root = 12291;
   header.read_version = 5;
   header.write_version = 6;
+  header.clock_offset = 0x010203040506;
   const std::string bytes(bytes_of(header));
   EXPECT_EQ(bytes.substr(0, 24),
             "\1\0\0\0\2\0\0\0\0\0\0\0\0\0\0\0\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"s);
   EXPECT_EQ(bytes.substr(24, 8), "ELIR MAP");
-  EXPECT_EQ(bytes.substr(32, 16), "\2\0\0\0\0\x20\0\0\0\2\0\0\1\0\0\0"s);
+  EXPECT_EQ(bytes.substr(32, 16), "\3\0\0\0\0\x20\0\0\0\2\0\0\1\0\0\0"s);
   EXPECT_EQ(bytes.substr(48, 16), "\0\0\x20\0\0\0\0\0\3\x30\0\0\0\0\0\0"s);
-  EXPECT_EQ(bytes.substr(64, 8), "\5\0\0\0\0\0\0\0"s);
+  EXPECT_EQ(bytes.substr(64, 16), "\5\0\0\0\0\0\0\0\6\5\4\3\2\1\0\0"s);
   EXPECT_EQ(bytes.substr(128, 8), "\6\0\0\0\0\0\0\0"s);
 }
 

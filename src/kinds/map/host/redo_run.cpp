@@ -8,6 +8,7 @@
 #include <new>
 #include <optional>
 #include <string_view>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -153,15 +154,19 @@ class RedoRun final : private Handler {
   /// One by one: what is in flight holds memory that a full store needs. Some were done before,
   /// which makes no difference to what comes of all. Their keys differ, so those that find no
   /// memory come again behind the others, of which some may have been erases.
+  ///
+  /// Threads of other objects hold memory for a moment that they give back, so passes without
+  /// success are repeated some times.
   void write_again() {
     is_full_ = true;
-    for (bool goes_on = true; std::exchange(goes_on, false);) {
+    for (int starved = 0; starved < kStarvedPasses; ++starved) {
+      if (starved != 0) std::this_thread::yield();
       std::vector<Write> left;
       for (const Write& each : window_) {
         refused_.reset();
         apply_alone(each.index);
         if (!refused_) {
-          goes_on = true;
+          starved = -1;
         } else if (error_.code == Code::out_of_memory) {
           left.push_back(each);
         } else {
@@ -184,6 +189,7 @@ class RedoRun final : private Handler {
   }
 
   static constexpr bool kNever = false;
+  static constexpr int kStarvedPasses = 64;
   static constexpr std::uint32_t kLanes = 32;
 
   ThreadContext& context_;

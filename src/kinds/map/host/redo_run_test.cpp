@@ -102,6 +102,14 @@ TEST_F(RedoRuns, FillLeavesOfAscendingKeysAsSingleWritesDo) {
   EXPECT_LE(made.leaves.load(), user_.map().leaves.load() * 11 / 10);
 }
 
+// Each append replaces a leaf, which waits for nobody.
+TEST_F(RedoRuns, CollectTheLeavesThatAppendsReplace) {
+  for (int i = 0; i < 40'000; ++i) user_.put(TreeFixture::numbered(i), std::string(64, 'v'));
+  MapCore& made = make_other(user_.map());
+  apply_runs(made, own_records(), 64);
+  EXPECT_LT(made.store.reclaimer.waiting(made, false).bytes, 2 * memory::Reclaimer::kDueBytes);
+}
+
 TEST_F(RedoRuns, SayWhichRecordWasRefused) {
   for (int i = 0; i < 100; ++i) user_.put(TreeFixture::numbered(i * 37 % 100), "value");
   MapCore& made = make_other(user_.map());

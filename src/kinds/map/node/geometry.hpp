@@ -36,16 +36,17 @@ struct Geometry {
   /// Bytes of an interior node that what its separators begin with may take; a multiple of 8.
   [[nodiscard]] constexpr std::uint32_t prefix_room() const { return groups_begin - prefix_begin; }
 
-  static constexpr bool valid(const MapOptions& options) {
+  static bool valid(const MapOptions& options) {
     return std::has_single_bit(options.node_bytes) && options.node_bytes >= wire::kNodeBytesMin &&
            options.node_bytes <= wire::kNodeBytesMax && options.log_bytes % 64 == 0 &&
            options.log_bytes <= wire::kLogBytesMax;
   }
 
-  static constexpr Geometry of(const MapOptions& options) {
+  static Geometry of(const MapOptions& map) { return of(map.node_bytes, map.log_bytes); }
+  static constexpr Geometry of(std::uint32_t node_bytes, std::uint32_t log_bytes) {
     Geometry g;
-    g.node_bytes = options.node_bytes;
-    g.log_bytes = std::min(options.log_bytes, g.node_bytes / 4);
+    g.node_bytes = node_bytes;
+    g.log_bytes = std::min(log_bytes, g.node_bytes / 4);
     g.log_bytes_most = g.log_bytes == 0 ? 0 : std::min(wire::kLogBytesMax, g.node_bytes / 4);
     g.log_slots = std::min(g.log_bytes / 32, wire::kLogSlotsMax);
     const auto node_shift = static_cast<std::uint32_t>(std::countr_zero(g.node_bytes));
@@ -90,12 +91,12 @@ struct Geometry {
   }
 };
 
-static_assert(Geometry::of(MapOptions{}).sorted_begin == 384);
-static_assert(Geometry::of(MapOptions{}).groups_begin == 256);
-static_assert(Geometry::of(MapOptions{}).prefix_room() == 24);
-static_assert(Geometry::of(MapOptions{}).chunk_shift == 7);
-static_assert(Geometry::of(MapOptions{}).chunks_max <= 64);
-static_assert(Geometry::of(MapOptions{.node_bytes = 4096, .log_bytes = 0}).chunks_max <= 64);
-static_assert(Geometry::of(MapOptions{.node_bytes = 65536, .log_bytes = 0}).chunks_max <= 64);
+static_assert(Geometry::of(8192, 512).sorted_begin == 384);
+static_assert(Geometry::of(8192, 512).groups_begin == 256);
+static_assert(Geometry::of(8192, 512).prefix_room() == 24);
+static_assert(Geometry::of(8192, 512).chunk_shift == 7);
+static_assert(Geometry::of(8192, 512).chunks_max <= 64);
+static_assert(Geometry::of(4096, 0).chunks_max <= 64);
+static_assert(Geometry::of(65536, 0).chunks_max <= 64);
 
 }  // namespace espalier::tree

@@ -35,6 +35,7 @@ enum class Bug : std::uint8_t {
   floor_stays_in_leaf,         // rule 9
   parts_of_many_versions,      // rule 10
   version_before_lock,         // rule 11
+  own_clock_read,              // rule 2: the word in the header of a map that shares its clock
   skip_range_check,            // idea 1: a node answers for keys that it does not cover
   miss_believed,               // idea 1: a leaf that does not cover a key says that it is missing
   prefix_compared_short,       // of what separators begin with only the first word is compared

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -11,10 +12,13 @@
 #include "catalog/catalog.hpp"
 #include "crypto/datagram_tag.hpp"
 #include "crypto/hmac.hpp"
+#include "engine/audit_log.hpp"
 #include "engine/planted_engine_bugs.hpp"
+#include "engine/principal_accounts.hpp"
 #include "engine/services.hpp"
 #include "engine/serving_gate.hpp"
 #include "kinds/map/format/shard.hpp"
+#include "store/store_core.hpp"
 #include "wire/message.hpp"
 
 namespace espalier::offload {
@@ -79,7 +83,7 @@ bool DatagramReads::take_checked(const std::shared_ptr<DatagramSession>& session
 // A hello is good once: one that is sent again from elsewhere has nothing sent there.
 bool DatagramReads::challenge(DatagramSession& session, const wire::DatagramRequest& hello,
                               const DatagramSource& from) {
-  if (!session.taken.take_new(hello.number) || !within_rate(session.hellos)) return false;
+  if (!session.taken.take_new(hello.number) || !may_hello(session)) return false;
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge) return false;
   const auto header =
@@ -94,7 +98,7 @@ bool DatagramReads::prove(DatagramSession& session, const wire::TakenRequest& pr
                           const DatagramSource& from) {
   const auto challenge = sessions_.challenge(session, from);
   if (!challenge || !crypto::equal_in_secret(bytes_of(proof.key), *challenge)) return false;
-  if (!session.taken.take_new(proof.header.number) || !within_rate(session.hellos)) return false;
+  if (!session.taken.take_new(proof.header.number) || !may_hello(session)) return false;
   session.has_proved = true;
   session.source = from;
   return send(session, from,
@@ -103,16 +107,45 @@ bool DatagramReads::prove(DatagramSession& session, const wire::TakenRequest& pr
               {});
 }
 
-ServedMap* DatagramReads::map_of(DatagramSession& session, const wire::TakenRequest& get) {
-  if (session.access.denied(*get_offload_, get.key, get.header.map, services_.catalog())) {
-    services_.denied.fetch_add(1, std::memory_order_relaxed);
+ServedMap* DatagramReads::map_of(DatagramSession& session, const wire::TakenRequest& get,
+                                 const DatagramSource& from) {
+  const std::uint32_t number = get.header.map;
+  if (const auto why = session.access.denied(*get_offload_, get.key, number, services_.catalog())) {
+    refuse_access(session, number, from, *why);
     return nullptr;
   }
-  ServedMap* const map = maps_.find(get.header.map);
+  ServedMap* const map = maps_.find(number);
   // Without versions a read may see what is not released, whose answer rings keep back.
   if (map == nullptr || !map->keeps_versions()) return nullptr;
   if (map->shard != nullptr && !map->shard->bounds(map->shard->own).has(get.key)) return nullptr;
   return map;
+}
+
+// Switches know where nodes begin, and no generations. Whether the one that begins there may answer
+// is asked like that of any hint.
+wire::Ref DatagramReads::hint_of(const wire::DatagramRequest& get) const {
+  const wire::Ref hint{get.hint};
+  if (!hint || hint.generation() != 0) return hint;
+  const memory::BufferPool& pool = services_.store.pool;
+  return wire::Ref::make(hint.offset(),
+                         pool.generation_in_use(hint.offset(), memory::BufferKind::node));
+}
+
+// As of a request by rings: whoever is refused here need not ask there.
+void DatagramReads::refuse_access(const DatagramSession& session, std::uint32_t map,
+                                  const DatagramSource& from, const Error& why) noexcept {
+  services_.denied.fetch_add(1, std::memory_order_relaxed);
+  services_.audit.refused(session.account->name, [&] {
+    AuditRecord record;
+    record.act = get_offload_->name;
+    record.name = session.access.who();
+    record.role = session.access.role();
+    record.address = "datagram " + fabric::roce::to_text(from);
+    const auto entry = services_.catalog().find_any(map);
+    record.object = entry != nullptr ? entry->name : "#" + std::to_string(map);
+    record.outcome = why;
+    return record;
+  });
 }
 
 bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
@@ -120,8 +153,8 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   const bool proved = session->has_proved && session->source == from;
   if (!proved && !planted(Bug::datagram_to_unproved)) return false;
   if (free_gets_.empty() || !session->taken.take(get.header.number)) return false;
-  if (!within_rate(session->gets)) return false;
-  ServedMap* const map = map_of(*session, get);
+  if (!within_rate(session->share->gets)) return false;
+  ServedMap* const map = map_of(*session, get, from);
   if (map == nullptr) return send_to_rings(*session, get.header.number, from);
   const std::uint32_t place = free_gets_.back();
   free_gets_.pop_back();
@@ -136,7 +169,7 @@ bool DatagramReads::begin_get(const std::shared_ptr<DatagramSession>& session,
   begun.walk.tag = place;
   begun.walk.key = {begun.key.data(), get.key.size()};
   try {
-    map->submit(begun.walk, *this, wire::Ref{get.header.hint});
+    map->submit(begun.walk, *this, hint_of(get.header));
     maps_.begin_walks(*map);
   } catch (const std::bad_alloc&) {
     if (begun.session == nullptr) return true;  // it has been answered
@@ -196,6 +229,10 @@ bool DatagramReads::send(const DatagramSession& session, const DatagramSource& t
   if (!crypto::sign_reply(*session.key, std::span(reply.datagram).first(reply.bytes))) return false;
   ++ready_;
   return true;
+}
+
+bool DatagramReads::may_hello(DatagramSession& session) {
+  return within_rate(session.hellos) && within_rate(session.share->hellos);
 }
 
 bool DatagramReads::within_rate(DatagramRate& rate) {

@@ -76,12 +76,17 @@ class DatagramReads final : private Handler {
                            const DatagramSource& from);
   [[nodiscard]] bool begin_get(const std::shared_ptr<DatagramSession>& session,
                                const wire::TakenRequest& get, const DatagramSource& from);
-  [[nodiscard]] ServedMap* map_of(DatagramSession& session, const wire::TakenRequest& get);
+  [[nodiscard]] ServedMap* map_of(DatagramSession& session, const wire::TakenRequest& get,
+                                  const DatagramSource& from);
+  [[nodiscard]] wire::Ref hint_of(const wire::DatagramRequest& get) const;
+  void refuse_access(const DatagramSession& session, std::uint32_t map, const DatagramSource& from,
+                     const Error& why) noexcept;
   [[nodiscard]] bool send(const DatagramSession& session, const DatagramSource& to,
                           const wire::DatagramReply& header, std::span<const std::byte> payload);
   void answer(const DatagramSession& session, const Get& get, const Completion& found);
   [[nodiscard]] bool send_to_rings(const DatagramSession& session, std::uint64_t number,
                                    const DatagramSource& to);
+  [[nodiscard]] bool may_hello(DatagramSession& session);
   [[nodiscard]] bool within_rate(DatagramRate& rate);
   void count_drop();
 

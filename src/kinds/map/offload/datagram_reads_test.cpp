@@ -127,6 +127,45 @@ TEST_F(DatagramReadsOf, RolesAndNamesAreLookedAt) {
   EXPECT_EQ(node_.node.services().denied, 2u);
 }
 
+// Whoever is refused need not ask by rings, where that would be kept.
+TEST_F(DatagramReadsOf, RefusalsAreKeptForThoseWhoAudit) {
+  AuditLog& audit = node_.node.services().audit;
+  audit.open();
+  DatagramClient client(node_, {"shop", Right::read, "shop/"});
+  ASSERT_TRUE(client.prove(kHere));
+  EXPECT_EQ(client.ask(client.get("a"), kHere), DatagramStatus::by_ring);
+  const auto of_none = client.made(wire::DatagramKind::get, ++client.number, "a", 77);
+  EXPECT_EQ(client.ask(of_none, kHere), DatagramStatus::by_ring);
+  const auto first = audit.take();
+  ASSERT_TRUE(first);
+  EXPECT_TRUE(first->refusal);
+  EXPECT_EQ(first->act, "get");
+  EXPECT_EQ(first->name, "shop");
+  EXPECT_EQ(first->role, Right::read);
+  EXPECT_EQ(first->address, "datagram 10.0.0.1:5000");
+  EXPECT_EQ(first->object, "m");
+  EXPECT_EQ(first->outcome, (Error{Code::not_permitted, 0, 0}));
+  const auto second = audit.take();
+  ASSERT_TRUE(second);
+  EXPECT_EQ(second->object, "#77");
+  EXPECT_FALSE(audit.take());
+  // As of a request by rings: so many at once, and others' all the same.
+  for (std::uint64_t i = 0; i < 2 * AuditLog::kBurst; ++i) {
+    static_cast<void>(client.ask(client.get("a"), kHere));
+  }
+  DatagramClient other(node_, {"nobody", Right::none}, 2);
+  ASSERT_TRUE(other.prove(kHere));
+  EXPECT_EQ(other.ask(other.get("a"), kHere), DatagramStatus::by_ring);
+  std::uint64_t kept = 0;
+  std::string last;
+  while (const auto record = audit.take()) {
+    last = record->name;
+    ++kept;
+  }
+  EXPECT_LE(kept, AuditLog::kBurst);
+  EXPECT_EQ(last, "nobody");
+}
+
 TEST_F(Proved, ARepeatedGetIsAnsweredAgainButNotForEver) {
   node_.put("a", "1");
   const std::string get = client_.get("a");
@@ -257,24 +296,43 @@ TEST_F(Proved, MoreThanItTakesAtATimeAreDropped) {
   EXPECT_EQ(client_.ask(client_.get("a"), kHere), DatagramStatus::absent);
 }
 
-// What a session costs is bounded, whoever replays or makes its datagrams, and that of others is
-// not touched.
-TEST_F(Proved, MoreThanItsRateAreDropped) {
-  DatagramClient other(node_);
+// What a principal costs is bounded, whoever replays or makes its datagrams and however many
+// sessions it has, and that of others is not touched.
+TEST_F(Proved, MoreThanTheRateOfItsPrincipalAreDropped) {
+  DatagramClient second(node_);
+  DatagramClient other(node_, Access::everything(), 2);
+  ASSERT_TRUE(second.prove(kElsewhere));
   ASSERT_TRUE(other.prove(kHere));
   node_.pace_ns = 0;
-  const std::uint64_t challenged = node_.sessions.counts.challenged;
-  for (int i = 0; i < 1000; ++i) static_cast<void>(node_.take(client_.hello(), kElsewhere));
-  EXPECT_LE(node_.sessions.counts.challenged - challenged, DatagramSession::kHellosAtOnce);
-  for (int i = 0; i < 1000; ++i) static_cast<void>(client_.ask(client_.get("a"), kHere));
-  EXPECT_EQ(node_.sessions.counts.answered, DatagramSession::kGetsAtOnce);
-  EXPECT_GE(node_.sessions.counts.limited, 1000 - DatagramSession::kGetsAtOnce);
+  for (int i = 0; i < 1000; ++i) {
+    static_cast<void>(client_.ask(client_.get("a"), kHere));
+    static_cast<void>(second.ask(second.get("a"), kElsewhere));
+  }
+  EXPECT_EQ(node_.sessions.counts.answered, DatagramShare::kGetsAtOnce);
+  EXPECT_EQ(node_.sessions.counts.limited, 2000 - DatagramShare::kGetsAtOnce);
   EXPECT_EQ(other.ask(other.get("a"), kHere), DatagramStatus::absent);
   // One more for each interval that has passed.
-  node_.pace_ns = DatagramSession::kGetIntervalNs;
-  for (int i = 0; i < 1000; ++i) {
+  node_.pace_ns = DatagramShare::kGetIntervalNs;
+  for (int i = 0; i < 500; ++i) {
     EXPECT_EQ(client_.ask(client_.get("a"), kHere), DatagramStatus::absent) << i;
+    EXPECT_EQ(second.ask(second.get("a"), kElsewhere), DatagramStatus::absent) << i;
   }
+}
+
+TEST_F(Proved, MoreHellosThanTheRatesOfSessionAndPrincipalAreDropped) {
+  node_.pace_ns = 0;
+  const auto& challenged = node_.sessions.counts.challenged;
+  const std::uint64_t before = challenged;
+  for (int i = 0; i < 1000; ++i) static_cast<void>(node_.take(client_.hello(), kElsewhere));
+  EXPECT_LE(challenged - before, DatagramSession::kHellosAtOnce);
+  for (int i = 0; i < 100; ++i) {
+    client_.open();  // with a rate of its own
+    for (int k = 0; k < 20; ++k) static_cast<void>(node_.take(client_.hello(), kElsewhere));
+  }
+  EXPECT_GT(challenged - before, DatagramSession::kHellosAtOnce);
+  EXPECT_LE(challenged - before, DatagramShare::kHellosAtOnce);
+  DatagramClient other(node_, Access::everything(), 2);
+  EXPECT_TRUE(other.prove(kHere));
 }
 
 TEST(DatagramNumbers, AreTakenSoOftenAndNotLate) {

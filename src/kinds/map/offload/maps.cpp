@@ -36,7 +36,7 @@ Next open(Call& call, const map_calls::Open& asked) {
                      "the node has a shard of this map only, and this client knows no shards");
   }
   const std::string shard_map = wire::bytes_of(*(*core)->shard);
-  opened.shard_map = shard_map;
+  opened.behind = shard_map;
   return answer(call, opened);
 }
 
@@ -48,7 +48,7 @@ struct CreateState {
 Next create_map(Call& call, const map_calls::Create& asked) {
   CreateState& state = call.state<CreateState>();
   if (!state.done) {
-    const MapOptions options = tree::options_of(asked.shape, asked.durability);
+    const MapOptions options = tree::options_of(asked.shape, asked.group, asked.durability);
     tree::StoreCore& store = call.services().store;
     if (const auto words = call.why_not(options.durability)) {
       return call.fail({Code::unsupported, 0, 0}, *words);

@@ -38,7 +38,7 @@ Next create_shard(Call& call, const map_calls::CreateShard& asked) {
     auto shard = wire::read_shard_map(asked.shard_map, kAnyKey);
     if (!shard) return refuse(call, shard.error());
     tree::StoreCore& store = call.services().store;
-    const MapOptions options = tree::options_of(asked.shape, asked.durability);
+    const MapOptions options = tree::options_of(asked.shape, {}, asked.durability);
     if (const auto words = call.why_not(options.durability)) {
       return call.fail({Code::unsupported, 0, 0}, *words);
     }

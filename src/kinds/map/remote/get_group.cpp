@@ -139,7 +139,7 @@ void GetGroup::find_heads() {
 void GetGroup::want_leaves() {
   reads_.failed = false;
   if (!tree::planted(tree::Bug::read_version_kept) || read_version_ == 0) {
-    state_.port->want(reads_, view_.header_offset, header_, sizeof header_);
+    want_map_head(*state_.port, reads_, view_, header_);
   }
   for (const std::uint32_t i : begun_) {
     Get& get = gets_[i];

@@ -148,14 +148,14 @@ const std::byte* OneSidedAccess::bytes(std::uint64_t offset, std::uint64_t bytes
   return at;
 }
 
-const std::byte* OneSidedAccess::map_header(std::uint64_t offset) {
+const std::byte* OneSidedAccess::map_header(std::uint64_t) {
   if (state_->batch) {
     header_ = state_->batch;
     return header_->room(tree::kMapHeaderHead);
   }
   header_ = state_->batch = std::make_shared<BatchHeader>();
   std::byte* const at = header_->room(tree::kMapHeaderHead);
-  state_->port->want(*reads_, offset, at, tree::kMapHeaderHead);
+  want_map_head(*state_->port, *reads_, *view_, at);
   reads_header_ = !reads_->failed;
   if (reads_->failed) header_->has_come(true);
   return at;

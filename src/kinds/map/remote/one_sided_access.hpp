@@ -40,6 +40,19 @@ struct AheadCounts {
   std::uint64_t taken = 0;  // that the scan came to
 };
 
+/// Asks for the head of a map's header, and for the read version in its place, wherever that lies:
+/// a map that shares its clock has it in its group's. Errors: std::bad_alloc.
+inline void want_map_head(ReadPort& port, LaneReads& reads, const tree::MapView& view,
+                          std::byte* at) {
+  constexpr std::uint32_t kVersion = offsetof(wire::MapHeader, read_version);
+  if (!view.shares_clock() || tree::planted(tree::Bug::own_clock_read)) {
+    port.want(reads, view.header_offset, at, tree::kMapHeaderHead);
+    return;
+  }
+  port.want(reads, view.header_offset, at, sizeof(wire::BufferHeader));
+  port.want(reads, view.clock_offset, at + kVersion, tree::kMapHeaderHead - kVersion);
+}
+
 /// What all walks of one reader share.
 struct ReaderState {
   ReadPort* port = nullptr;

@@ -21,7 +21,8 @@
 //   entered()                awaitable: the walk's guard holds from here on; false: there is none
 //   believed()               awaitable bool: what was confirmed may be answered, for the host was
 //                            heard of not long ago; false: the guard was lost
-//   map_header(offset)       bring the head of the map's header, kMapHeaderHead bytes
+//   map_header(offset)       bring the head of the map's header, kMapHeaderHead bytes, with the
+//                            read version in its place, wherever the header says that this lies
 //   table_page(named)        what the directory's entry at this offset says, if learned; else 0
 //   learn_table_page(named, page)  it says this, for as long as the map lives
 //   failed()                 whether something that was wanted could not be brought
@@ -70,7 +71,7 @@ concept Access = requires(A access, std::uint64_t offset, const std::byte* image
 
 /// An access whose images are copies of bytes that lie elsewhere.
 template <class A>
-concept RemoteAccess = Access<A> && (!A::kInPlace) && requires(A access, std::uint64_t offset) {
+concept RemoteAccess = Access<A> &&(!A::kInPlace) && requires(A access, std::uint64_t offset) {
   access.entered();
   access.believed();
   { access.map_header(offset) } -> std::same_as<const std::byte*>;
@@ -98,8 +99,9 @@ concept KeyedAccess = RemoteAccess<A> && requires(A access, wire::Ref ref, Searc
 /// One that wants to know from which leaves answers were:
 ///   answered(lid)            one was given from this leaf
 template <class A>
-concept SamplingAccess =
-    RemoteAccess<A> && requires(A access, wire::Lid leaf) { access.answered(leaf); };
+concept SamplingAccess = RemoteAccess<A> && requires(A access, wire::Lid leaf) {
+  access.answered(leaf);
+};
 
 /// Always confirmed, at once.
 struct Certain {

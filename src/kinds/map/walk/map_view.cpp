@@ -1,10 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "kinds/map/walk/map_view.hpp"
 
+#include "wire/group_clock.hpp"
+
 namespace espalier::tree {
 namespace {
 
-enum Fault : std::uint32_t { kNoHeader = 1, kNotLive = 2, kGeometry = 3, kOutside = 4 };
+enum Fault : std::uint32_t {
+  kNoHeader = 1,
+  kNotLive = 2,
+  kGeometry = 3,
+  kOutside = 4,
+  kNoClock = 5,
+};
 
 }  // namespace
 
@@ -23,6 +31,7 @@ Result<MapView> MapView::read(const wire::MapHeader& header, std::uint64_t heade
   view.header_generation = header.generation;
   view.header_offset = header_offset;
   view.directory_offset = header.directory_offset;
+  view.clock_offset = header.clock_offset;
   view.root = header.root;
   view.versions = header.versions != 0;
   view.geometry = Geometry::of(options);
@@ -30,6 +39,9 @@ Result<MapView> MapView::read(const wire::MapHeader& header, std::uint64_t heade
                             view.holds(header.directory_offset, wire::kDirectoryBytes);
   if (!table_inside || view.directory_entry_offset(header.root) == 0) {
     return fail(Code::corrupt, kOutside);
+  }
+  if (!wire::is_clock_place(header.clock_offset, region_bytes)) {
+    return fail(Code::corrupt, kNoClock);
   }
   return view;
 }

@@ -6,6 +6,7 @@
 // writes the map, reclaims its memory or runs the walk, a view does not know (DESIGN §2.2).
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "base/atomic_bytes.hpp"
@@ -21,11 +22,16 @@ struct MapView {
   /// `region_bytes`. `memory`: the region's bytes where they are at hand, else null.
   /// Every field is checked; the bytes may come from anywhere.
   /// Errors: corrupt (detail: 1 no map header, 2 dropped or not live, 3 node geometry, 4 page table
-  /// or root outside the region); unsupported (detail: the format of the map, of another program).
+  /// or root outside the region, 5 its clock outside it); unsupported (detail: the format of the
+  /// map, of another program).
   [[nodiscard]] static Result<MapView> read(const wire::MapHeader& header,
                                             std::uint64_t header_offset, std::uint64_t region_bytes,
                                             const std::byte* memory);
 
+  /// Whether it shares its clock with others, so that the word is not in its header.
+  [[nodiscard]] bool shares_clock() const {
+    return clock_offset != header_offset + offsetof(wire::MapHeader, read_version);
+  }
   /// Whether the map with this header is still the one of this view, and not dropped.
   [[nodiscard]] bool same_map(std::uint32_t map_id, std::uint32_t generation,
                               std::uint64_t superseded) const {
@@ -76,6 +82,7 @@ struct MapView {
   std::uint32_t header_generation = 0;
   std::uint64_t header_offset = 0;
   std::uint64_t directory_offset = 0;
+  std::uint64_t clock_offset = 0;  // of the word of its read version
   wire::Lid root = 0;
   bool versions = true;
   Geometry geometry;

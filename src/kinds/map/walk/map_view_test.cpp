@@ -23,6 +23,7 @@ wire::MapHeader good_header() {
   header.versions = 1;
   header.directory_offset = std::uint64_t{2} << 20;
   header.root = (wire::kHeaderWords << wire::kTablePageShift) + wire::kHeaderWords;
+  header.clock_offset = 4096 + 64;
   return header;
 }
 
@@ -33,6 +34,8 @@ TEST(MapView, SaysWhatTheHeaderSays) {
   EXPECT_EQ(view->header_offset, 4096u);
   EXPECT_EQ(view->geometry.node_bytes, 8192u);
   EXPECT_TRUE(view->versions);
+  EXPECT_EQ(view->clock_offset, 4096u + 64);
+  EXPECT_FALSE(view->shares_clock());
   EXPECT_TRUE(view->same_map(5, 9, wire::kLive));
   EXPECT_FALSE(view->same_map(5, 9, 0)) << "dropped";
   EXPECT_FALSE(view->same_map(5, 10, wire::kLive)) << "another buffer";
@@ -59,6 +62,10 @@ TEST(MapView, RefusesWhatCannotBeAMap) {
       {"directory at no block", [](wire::MapHeader& h) { h.directory_offset += 8; }, 4},
       {"no root", [](wire::MapHeader& h) { h.root = 0; }, 4},
       {"root in no page", [](wire::MapHeader& h) { h.root = ~0u; }, 4},
+      {"clock outside", [](wire::MapHeader& h) { h.clock_offset = kRegionBytes; }, 5},
+      {"clock's end outside", [](wire::MapHeader& h) { h.clock_offset = kRegionBytes - 64; }, 5},
+      {"clock beyond all", [](wire::MapHeader& h) { h.clock_offset = ~63ull; }, 5},
+      {"clock at no line", [](wire::MapHeader& h) { h.clock_offset += 8; }, 5},
   };
   for (const Case& one : cases) {
     SCOPED_TRACE(one.what);
@@ -71,8 +78,17 @@ TEST(MapView, RefusesWhatCannotBeAMap) {
   }
 }
 
+TEST(MapView, SaysWhereTheClockOfAGroupLies) {
+  wire::MapHeader header = good_header();
+  header.clock_offset = kRegionBytes - 128;
+  const auto view = MapView::read(header, 4096, kRegionBytes, nullptr);
+  ASSERT_TRUE(view);
+  EXPECT_EQ(view->clock_offset, kRegionBytes - 128);
+  EXPECT_TRUE(view->shares_clock());
+}
+
 TEST(MapView, RefusesAnotherFormat) {
-  for (const std::uint32_t format : {0u, 1u, wire::kMapFormat + 1, 77u}) {
+  for (const std::uint32_t format : {0u, 1u, 2u, wire::kMapFormat + 1, 77u}) {
     wire::MapHeader header = good_header();
     header.format = format;
     const auto view = MapView::read(header, 4096, kRegionBytes, nullptr);

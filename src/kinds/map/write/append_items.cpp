@@ -33,7 +33,8 @@ class LockedLeaf {
 
 class Appending {
  public:
-  Appending(ThreadContext& context, MapCore& map) : context_(context), map_(map) {}
+  Appending(ThreadContext& context, MapCore& map)
+      : context_(context), map_(map), change_(context, map) {}
 
   /// Throws std::bad_alloc, and has written nothing then.
   Result<bool> append(std::span<const Record> items) {
@@ -107,6 +108,7 @@ Result<bool> append_items(ThreadContext& context, MapCore& map,
   } catch (const std::bad_alloc&) {  // as it is
   }
   context.slot.exit();
+  if (map.store.reclaimer.due()) map.store.reclaimer.collect(context.cache);
   return appended;
 }
 

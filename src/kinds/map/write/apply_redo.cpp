@@ -39,10 +39,12 @@ Result<std::vector<BatchWrite>> read_writes(const MapRedo& redo, std::uint32_t k
   return writes;
 }
 
-// A write that finds no memory makes room, and again once what waited can be freed.
+// A write that finds no memory makes room, and again once what waited can be freed. At last it
+// takes what is put by for erases: leaves are not filled as they were, so what a store of this size
+// had may want some more.
 constexpr int kApplyAttempts = 4;
 
-WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, const WriteIntent& intent) {
+WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, WriteIntent intent) {
   Path path;
   path.reserve(MapCore::kLevelsMax);  // so that nothing throws while an epoch is exposed
   for (int starved = 0;;) {
@@ -53,6 +55,7 @@ WriteOutcome write_until_decided(ThreadContext& context, MapCore& map, const Wri
     if (outcome.status == WriteStatus::busy || outcome.status == WriteStatus::moved) continue;
     if (outcome.status != WriteStatus::out_of_memory || ++starved == kApplyAttempts) return outcome;
     make_room(context, starved > 1);
+    intent.takes_spares = starved + 1 == kApplyAttempts;
   }
 }
 

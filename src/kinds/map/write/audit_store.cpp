@@ -5,6 +5,7 @@
 
 #include "kinds/map/write/audit.hpp"
 #include "kinds/map/write/audit_parts.hpp"
+#include "store/clock_groups.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::tree {
@@ -32,8 +33,15 @@ void audit_map_header(const MapCore& map, Report& report) {
                 "the map's header has other options");
   report.expect(header.root == map.root && header.directory_offset == map.table.directory_offset(),
                 "the map's header names another root or page table");
-  report.expect(header.read_version == header.write_version, "version ", header.write_version,
-                " was taken and ", header.read_version, " is the newest released");
+  const bool own = map.group->clock() == nullptr;
+  const std::uint64_t place = own ? map.header_offset + offsetof(wire::MapHeader, read_version)
+                                  : map.group->clock()->place();
+  report.expect(header.clock_offset == place && map.clock_offset == place,
+                "the map's header names another clock");
+  report.expect(own || (header.read_version == 0 && header.write_version == 0),
+                "the map's header has versions beside those of its group");
+  report.expect(map.clock.released() == map.clock.taken(), "version ", map.clock.taken(),
+                " was taken and ", map.clock.released(), " is the newest released");
 }
 
 void audit_counters(const MapCore& map, const TreeContent& content, Report& report) {
@@ -112,6 +120,7 @@ void audit_pool(const StoreCore& store, std::span<const BufferUse> buffers, Repo
   for (const store::StoredObject* object : store.objects.list<store::StoredObject>()) {
     object->add_values(used);
   }
+  used[store::ClockGroups::kClass] += store.groups->buffers().size();
   for (memory::SizeClass cls = 0; cls < memory::kClasses; ++cls) {
     const memory::BufferKind kind = memory::kind_of(cls);
     if (kind >= memory::BufferKind::relation) continue;  // no part of any ordered map

@@ -398,9 +398,9 @@ WriteOutcome write_with(Redo& redo, ThreadContext& context, MapCore& map, std::b
              !context.cache.reserve(map.node_class, 1)) {
     leave();
     // An erase finds buffers that were put by, where the structure is changed.
-    const bool erase = intent.op == Op::erase;
     outcome.applied = false;
-    outcome.status = erase ? WriteStatus::restructure : WriteStatus::out_of_memory;
+    outcome.status =
+        intent.may_take_spares() ? WriteStatus::restructure : WriteStatus::out_of_memory;
     return outcome;
   } else if (!merge_log(context, map, leaf, intent, state, redo, outcome)) {
     leave();

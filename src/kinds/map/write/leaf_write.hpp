@@ -27,6 +27,11 @@ struct WriteIntent {
   bool out_of_line = false;
   Condition condition{};
   Addition* addition = nullptr;  // of a put: makes its value, 8 bytes, when the write is decided
+  /// A put that must not fail, of what a store of this size had: it may take what is put by for
+  /// erases, too.
+  bool takes_spares = false;
+
+  [[nodiscard]] bool may_take_spares() const { return takes_spares || op == Op::erase; }
 };
 
 enum class WriteStatus : std::uint8_t {

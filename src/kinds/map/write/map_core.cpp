@@ -16,7 +16,7 @@
 #include "kinds/map/node/leaf_builder.hpp"
 #include "kinds/map/redo_record.hpp"
 #include "memory/buffer_cache.hpp"
-#include "memory/shared_clock.hpp"
+#include "store/clock_groups.hpp"
 #include "store/store_core.hpp"
 #include "wire/one_sided.hpp"
 
@@ -28,15 +28,14 @@ const std::uint32_t kHeaderClass = memory::table_class_of(sizeof(wire::MapHeader
 }  // namespace
 
 MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
-                 const MapOptions& options_in)
+                 const MapOptions& options_in, std::unique_ptr<store::ClockMember> group_in)
     : store(store_in),
       base(store_in.region.at(0)),
       name(std::move(name_in)),
       options(options_in),
       node_class(memory::node_class_of(options_in.node_bytes)),
-      clock(store_in.clock && options_in.versions
-                ? store_in.clock_for(options_in.durability)->clock()
-                : own_clock_) {
+      group(std::move(group_in)),
+      clock(group->clock() != nullptr ? group->clock()->clock() : own_clock_) {
   memory = base;
   region_bytes = store.region.bytes();
   id = id_in;
@@ -47,7 +46,12 @@ MapCore::MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
 Result<std::unique_ptr<MapCore>> MapCore::create(StoreCore& store, std::uint32_t id,
                                                  std::string name, const MapOptions& options) {
   if (!Geometry::valid(options)) return fail(Code::invalid_argument);
-  std::unique_ptr<MapCore> map(new MapCore(store, id, std::move(name), options));
+  auto group = options.versions ? store.groups->join(options.group, options.durability)
+                                : Result<store::ClockMember>();
+  if (!group) return std::unexpected(group.error());
+  std::unique_ptr<MapCore> map(
+      new MapCore(store, id, std::move(name), options,
+                  std::make_unique<store::ClockMember>(std::move(*group))));
   map->spare_nodes.reserve(kSpareNodes);
   const auto header = store.pool.allocate_or_reclaim(kHeaderClass);
   if (!header) return std::unexpected(header.error());
@@ -96,6 +100,10 @@ Result<void> MapCore::make_root() {
   fields.versions = options.versions ? 1 : 0;
   fields.directory_offset = table.directory_offset();
   fields.root = root;
+  clock_offset = group->clock() != nullptr
+                     ? group->clock()->place()
+                     : header_offset + offsetof(wire::MapHeader, read_version);
+  fields.clock_offset = clock_offset;
   const auto* bytes = reinterpret_cast<const std::byte*>(&fields);
   constexpr std::size_t kHead = sizeof(wire::NodeHeader);
   write_shared_head(header, id, bytes);
@@ -181,10 +189,19 @@ void MapCore::refill_spares(memory::BufferCache& cache) {
   spares_taken.store(false, std::memory_order_relaxed);
 }
 
+void MapCore::set_dropped() {
+  if (!planted(Bug::drop_not_shown)) {
+    base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded), 0,
+                                      std::memory_order_release);
+  }
+  dropped.store(true, std::memory_order_release);
+  group->leave();
+}
+
 void MapCore::record_to(catalog::RedoSink* sink) {
   base::DurableMark* const mark = sink != nullptr ? &sink->mark() : nullptr;
-  if (shares_clock()) {
-    store.clock_for(options.durability)->wait_for_records(mark);
+  if (group->clock() != nullptr) {
+    group->clock()->wait_for_records(mark);
   } else {
     clock.wait_for_records(mark);
   }

@@ -33,6 +33,10 @@ namespace espalier::wire {
 struct ShardMap;
 }
 
+namespace espalier::store {
+class ClockMember;
+}
+
 namespace espalier::tree {
 
 struct StoreCore;
@@ -87,7 +91,8 @@ class MapCore final : public MapView,
   const std::uint32_t node_class;
 
   PageTable table;
-  memory::VersionClock& clock;  // its own, or that of its store
+  const std::unique_ptr<store::ClockMember> group;  // never null
+  memory::VersionClock& clock;                      // its own, or that of its group
   /// Set once, when the map loses its name: who still holds it should answer that there is no such
   /// map. Its structure stays whole, so that a request under way need not look.
   std::atomic<bool> dropped{false};
@@ -97,13 +102,7 @@ class MapCore final : public MapView,
   bool free_some(std::uint32_t steps) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
   /// Sets it, and says so in the map's header, where readers from elsewhere look.
-  void set_dropped() override {
-    if (!planted(Bug::drop_not_shown)) {
-      base::store_shared<std::uint64_t>(at(header_offset) + offsetof(wire::MapHeader, superseded),
-                                        0, std::memory_order_release);
-    }
-    dropped.store(true, std::memory_order_release);
-  }
+  void set_dropped() override;
   void record_to(catalog::RedoSink* sink) override;
   /// Of a shard: which keys it has, and where the others are. Null: the whole map is here. Set
   /// before anybody finds it, and never again.
@@ -172,7 +171,7 @@ class MapCore final : public MapView,
 
  private:
   MapCore(StoreCore& store_in, std::uint32_t id_in, std::string name_in,
-          const MapOptions& options_in);
+          const MapOptions& options_in, std::unique_ptr<store::ClockMember> group_in);
   Result<void> put_spares_by();
   Result<void> make_root();
 
@@ -187,7 +186,6 @@ class MapCore final : public MapView,
     std::array<Level, kLevelsMax> way{};  // from the root
     std::uint64_t bytes = 0;              // given back
   };
-  [[nodiscard]] bool shares_clock() const { return &clock != &own_clock_; }
   void begin_freeing();
   void free_node(const Freeing::Level& level);
   Freeing freeing_;

@@ -39,9 +39,11 @@ static_assert(sizeof(wire::MapShape) + sizeof(wire::ShardMapHeader) +
                                       wire::kShardAddressBytesMax) <=
               catalog::kFormBytesMax);
 
-// What a record says that a map is made of: its shape, and of a shard the shard map behind it.
+// What a record says that a map is made of: its shape, and behind it the group's name, or of a
+// shard the shard map.
 std::string form_of(const MapOptions& options, const wire::ShardMap* shard) {
   std::string form(base::bytes_of(shape_of(options)));
+  form += options.group;
   if (shard != nullptr) form += wire::bytes_of(*shard);
   return form;
 }
@@ -54,12 +56,12 @@ struct MapForm {
 Result<MapForm> read_form(std::string_view form) {
   wire::PayloadReader reader(form);
   const auto shape = reader.take<wire::MapShape>();
-  if (!reader.good() || map_calls::fault_of_shape(shape)) {
-    return catalog::corrupt(catalog::RedoFault::form);
-  }
-  MapForm read{options_of(shape), nullptr};
+  if (!reader.good()) return catalog::corrupt(catalog::RedoFault::form);
+  const std::string_view group = shape.group_bytes != 0 ? reader.rest() : std::string_view();
+  if (map_calls::fault_of_shape(shape, group)) return catalog::corrupt(catalog::RedoFault::form);
+  MapForm read{options_of(shape, group), nullptr};
   if (!Geometry::valid(read.options)) return catalog::corrupt(catalog::RedoFault::form);
-  if (reader.rest().empty()) return read;
+  if (!group.empty() || reader.rest().empty()) return read;
   auto shard = wire::read_shard_map(reader.rest(), Geometry::of(read.options).key_bytes_max);
   if (!shard) return catalog::corrupt(catalog::RedoFault::form);
   read.shard = std::make_unique<const wire::ShardMap>(std::move(*shard));
@@ -70,6 +72,7 @@ Result<MapOptions> agreed_options(const StoreCore& store, MapOptions options) {
   const auto durability = agreed_durability(store.catalog, options.durability);
   if (!durability) return std::unexpected(durability.error());
   options.durability = *durability;
+  if (!wire::is_group_of(options.group, options.versions)) return fail(Code::invalid_argument);
   if (!options.versions && must_be_durable(store.catalog, *durability)) {
     return fail(Code::unsupported);
   }
@@ -92,7 +95,7 @@ Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view n
 
 Result<std::shared_ptr<MapCore>> create_shard(StoreCore& store, std::string_view name,
                                               const MapOptions& asked, wire::ShardMap shard) {
-  if (!Geometry::valid(asked)) return fail(Code::invalid_argument);
+  if (!Geometry::valid(asked) || !asked.group.empty()) return fail(Code::invalid_argument);
   const wire::ShardFault fault = wire::fault_of(shard, Geometry::of(asked).key_bytes_max);
   if (fault != wire::ShardFault::invalid) {
     return fail(Code::invalid_argument, static_cast<std::uint32_t>(fault));
@@ -119,14 +122,12 @@ Result<std::shared_ptr<MapCore>> restore_map(StoreCore& store,
 }
 
 map_calls::Opened opened_of(const MapCore& map) {
-  return {map.id,
-          shape_of(map.options, map.geometry.key_bytes_max),
-          {},
+  return {map.id, shape_of(map.options, map.geometry.key_bytes_max), map.options.group,
           wire::number_of(map.options.durability)};
 }
 
 std::string MapCore::description() const {
-  return std::string(base::bytes_of(opened_of(*this).shape));
+  return std::string(base::bytes_of(opened_of(*this).shape)) + options.group;
 }
 
 catalog::ObjectNumbers MapCore::numbers() const { return {items.sum(), memory_bytes()}; }

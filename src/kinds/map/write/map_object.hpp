@@ -25,7 +25,8 @@ struct StoreCore;
 
 /// Makes an empty map with a name in its store. The store must outlive it.
 /// Cost: as MapCore::create; whoever looks for an object waits meanwhile.
-/// Errors: those of Catalog::create, invalid_argument (options), unsupported (without versions,
+/// Errors: those of Catalog::create, invalid_argument (options, its group's
+/// name), too_many_participants (of groups), unsupported (without versions,
 /// where it must be durable; those of agreed_durability()), out_of_memory; std::bad_alloc, and then
 /// there is no such map.
 Result<std::shared_ptr<MapCore>> create_map(StoreCore& store, std::string_view name,

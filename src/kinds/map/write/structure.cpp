@@ -201,7 +201,7 @@ WriteOutcome restructure_and_write(ThreadContext& context, MapCore& map,
   std::unique_lock structure(map.structure);
   Change change(context, map);
   const std::uint32_t nodes = 8 + 3 * tree_height(map);
-  if (!reserve_change(change, context, map, nodes, nodes, intent.op == Op::erase)) {
+  if (!reserve_change(change, context, map, nodes, nodes, intent.may_take_spares())) {
     outcome.status = WriteStatus::out_of_memory;
     return outcome;
   }

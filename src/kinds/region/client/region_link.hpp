@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions that one thread reads and writes by itself: READs, WRITEs and atomics through a pair of
-// its own, by keys that the node gave the thread's session.
+// Direct access of one thread to regions: READs, WRITEs and atomics on a queue pair of its own, by
+// keys that the node gave the thread's session.
 //
-// A failure ends the pair. What left by it may yet take effect, so before a region is used again
-// the node is asked for another key of it, and revokes the one before.
+// A failure breaks the pair. Requests in flight may still take effect, so before a region is used
+// again the client requests another key for it, and the node revokes the previous one.
 //
 // Thread: one at a time: that of the rings.
 #pragma once
@@ -28,20 +28,20 @@ class RegionLink final : public LanePart {
   RegionLink(const RegionLink&) = delete;
   RegionLink& operator=(const RegionLink&) = delete;
 
-  // Of all these: `id`, the region's. Errors: not_found (it was dropped); unsupported (the
-  // connection has no such pair, or its transport no such atomics) and too_many_participants, with
-  // which nothing more was done, and the node can be asked in place; connection_lost (a write or an
-  // atomic may have been done). Cost: the first time a handshake, and a request for each region.
-  // Requires: the place is within the region, and a word's is aligned.
+  // For all of these: `id` is the region's. Errors: not_found (it was dropped); unsupported (the
+  // connection has no such pair, or its transport no such atomics) and too_many_participants, after
+  // which nothing was done and the caller can send a request to the node instead; connection_lost
+  // (a write or an atomic may have been done). Cost: the first time a handshake, and a request for
+  // each region. Requires: the range is within the region, and a word is aligned.
 
-  // By pieces; whatever becomes of it, `offset` and the span are then those of what is left.
+  // In pieces; after an error, `offset` and the span describe the rest.
 
   Result<void> read(RemoteSession& session, std::uint32_t id, std::uint64_t& offset,
                     std::span<std::byte>& into);
   Result<void> write(RemoteSession& session, std::uint32_t id, std::uint64_t& offset,
                      std::span<const std::byte>& from);
 
-  // At once.
+  // In a single operation.
 
   Result<std::uint64_t> fetch_add(RemoteSession& session, std::uint32_t id, std::uint64_t offset,
                                   std::uint64_t amount);
@@ -51,7 +51,7 @@ class RegionLink final : public LanePart {
  private:
   struct Known {
     region::RegionGrant grant{};
-    bool doubtful = false;  // what left by its key may take effect yet
+    bool doubtful = false;  // requests under its key may still take effect
   };
   struct Ended {
     fabric::Status status = fabric::Status::flushed;
@@ -60,7 +60,8 @@ class RegionLink final : public LanePart {
 
   [[nodiscard]] Result<void> open_link(RemoteSession& session);
   [[nodiscard]] Result<region::RegionGrant> grant_of(RemoteSession& session, std::uint32_t id);
-  /// Posts what `made` makes of a key and an address, until its end is known.
+  /// Posts the work request that `made` makes of a key and an address, and waits for its
+  /// completion.
   template <class Make>
   [[nodiscard]] Result<std::uint64_t> run(RemoteSession& session, std::uint32_t id,
                                           std::uint64_t offset, const Make& made);

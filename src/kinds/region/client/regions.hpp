@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind Region: one object, reached by a channel. One of this process is used as it
-// is; of a node the thread reads and writes it by itself where its connection can, else the node is
-// asked (region_link.hpp).
+// Implementation of Region: one object, reached by a channel. A region of this process is accessed
+// directly; on a node the thread accesses it itself if its connection supports that, else by
+// requests (region_link.hpp).
 //
 // Thread: any.
 #pragma once
@@ -45,8 +45,8 @@ class RegionImpl final : public Interface {
                                      std::uint64_t swap) const;
 
  private:
-  /// What `use` has done with the link of this thread's session; an error that says that the node
-  /// is to be asked in place where there is none.
+  /// The result of `use` on the link of this thread's session; an error that makes the caller send
+  /// a request instead if there is no link.
   template <class Use>
   auto by_link(const Use& use) const;
   [[nodiscard]] Result<void> read_by_asking(std::uint64_t offset, std::span<std::byte> into) const;
@@ -54,7 +54,7 @@ class RegionImpl final : public Interface {
                                              std::span<const std::byte> from) const;
 
   const std::shared_ptr<channel::Channel> channel_;  // before the object, whose memory it keeps
-  const std::shared_ptr<RemoteSessions> sessions_;   // null: it is of this process
+  const std::shared_ptr<RemoteSessions> sessions_;   // null: a region of this process
   const Object object_;
   const std::uint64_t bytes_;
 };

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The regions that one session may READ, WRITE and change by itself, each by a key of its own.
+// The regions that one session may READ, WRITE and modify directly, each by a key of its own.
 //
-// A key is good until its session ends, asks for another, or the region is dropped. By another key
-// a session is sure that nothing which left by the one before can take effect any more.
+// A key is valid until its session ends or requests another one, or the region is dropped.
+// Requesting another key guarantees that no request under the previous one can take effect any
+// more.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -23,26 +24,26 @@ namespace espalier::offload {
 
 class Connection;
 
-/// Keys of regions that a principal's sessions have. Thread: any.
+/// Number of keys of regions that a principal's sessions have. Thread: any.
 struct RegionShare final : AccountPart {
   std::atomic<std::uint32_t> keys{0};
 };
 
 class RegionHost final : public SessionPart {
  public:
-  /// The session's, made when first asked for; null: by its connection nothing can be written.
+  /// The session's host, created on first use; null: its connection cannot write.
   [[nodiscard]] static RegionHost* of(Connection& connection);
-  /// Regions of one session at a time, those that were dropped not counted.
+  /// Limit on the regions of one session, without dropped ones.
   static constexpr std::uint32_t kRegionsMax = 64;
-  /// The same of all sessions of one principal, so that it does not take the places of others.
+  /// Limit on those of all sessions of one principal, so that it leaves room for others.
   static constexpr std::uint32_t kPrincipalMax = 1024;
-  /// The same of all sessions of the process: each key takes a descriptor, and a place of its
-  /// endpoint's, which other things need.
+  /// Limit on those of all sessions of the process: each key takes a descriptor, and a slot of its
+  /// endpoint, which other uses need.
   static constexpr std::uint32_t kProcessMax = 4096;
 
   /// `regions`, `domain`: of the endpoint and the queue pairs of the session; they outlive this.
-  /// `atomics`: those of the fabric are of one unit with the processor's. `maps_memory`: its peers
-  /// do, which a file's is not for. `account`: of the
+  /// `atomics`: the fabric's atomics are coherent with the processor's. `maps_memory`: peers map
+  /// what they access, which is refused for the file of a persistent region. `account`: of the
   /// session's principal.
   RegionHost(fabric::RegionTable& regions, fabric::Domain domain, bool atomics, bool maps_memory,
              PrincipalRef account)
@@ -54,7 +55,7 @@ class RegionHost final : public SessionPart {
   RegionHost(const RegionHost&) = delete;
   RegionHost& operator=(const RegionHost&) = delete;
 
-  /// The session's key of a region. `another`: the one before, if there is one, is revoked.
+  /// The session's key of a region. `another`: revokes the previous one, if any.
   /// Cost: a registration, if there is none. Errors: those of RegionObject::offer;
   /// too_many_participants; unsupported (it keeps its bytes, and the session maps memory).
   Result<region::RegionGrant> open(region::RegionObject& of, bool another);

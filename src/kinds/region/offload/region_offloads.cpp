@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on regions: making and opening them, their bytes for who asks, and keys for sessions
-// that read and write them by themselves.
+// Calls on regions: create and open, access by request, and keys for sessions that access them
+// directly.
 #include "kinds/region/offload/region_offloads.hpp"
 
 #include <memory>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Offloads on regions: each once, every place and field that cannot be, and what a session without
-// memory to write is told.
+// Calls on regions: each once, every invalid place and field, and the replies to a session without
+// memory to write.
 #include <gtest/gtest.h>
 
 #include <cstring>

@@ -71,8 +71,8 @@ Result<sequencer::Range> SequencerAdder::take(RemoteRequests& requests, NodeConn
     }
     const auto range = sequencer::check_answer(*before, epoch, count);
     if (range && range->end() <= known->second.mark) return *range;
-    // The node tells what became of it: and looks at the word itself, before it says so. Numbers
-    // above the mark may be used where it tells a later one of the same epoch.
+    // Ask the node for the state: it reads the word itself before it answers. Numbers above the
+    // mark may be used if it reports a later mark of the same epoch.
     words_.erase(known);
     const auto word = ask_word(requests, number);
     if (!range && range.error() == sequencer::NoAnswer::exhausted) return fail(Code::exhausted);

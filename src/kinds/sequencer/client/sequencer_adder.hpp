@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers of sequencers that one thread takes by itself: FETCH_ADD on the word of the epoch, which
-// the node lets the thread's session add to. What an add brings back counts only if epoch and seal
-// are as they should be and the range lies within the counter (kinds/sequencer/answer.hpp); if not,
-// the node is asked what has become of the sequencer.
+// Takes numbers of sequencers directly, on one thread: FETCH_ADD on the word of the epoch, to which
+// the node has given the thread's session access. The result of an add counts only if epoch and
+// seal are as expected and the range lies within the counter (kinds/sequencer/answer.hpp);
+// otherwise the client asks the node for the sequencer's state.
 //
 // Thread: one at a time: that of the rings.
 #pragma once
@@ -27,15 +27,16 @@ class SequencerAdder final : public LanePart {
 
   /// Takes numbers of the sequencer with this number. Cost: the first time a handshake, and a
   /// request for each sequencer and epoch; then one FETCH_ADD.
-  /// Errors: sealed (detail: its epoch now), exhausted, not_found; unsupported, in whatever way the
-  /// connection has no such pair; too_many_participants, connection_lost (the numbers may be lost).
+  /// Errors: sealed (detail: its current epoch), exhausted, not_found; unsupported, if the
+  /// connection has no such pair for any reason; too_many_participants, connection_lost (the
+  /// numbers may be lost).
   Result<sequencer::Range> take(RemoteRequests& requests, NodeConnection& connection,
                                 std::uint32_t number, std::uint32_t epoch, std::uint32_t count);
 
  private:
   Result<void> open_link(NodeConnection& connection);
   Result<wire::SequencerGrant> ask_word(RemoteRequests& requests, std::uint32_t number);
-  /// The word as it was before. None: the pair has failed, or nobody answers.
+  /// The previous value of the word. Nullopt: the pair has failed, or the node does not answer.
   std::optional<std::uint64_t> add(const wire::SequencerGrant& to, std::uint32_t count);
 
   std::unique_ptr<SideLink> link_;

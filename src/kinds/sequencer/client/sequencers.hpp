@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind Sequencer: one object, reached by a channel. A node that starts anew knows
-// none of the numbers that were given before, so handles of the old one's say not_found, whatever
-// is there by that name. Of a store that was connected to read alone, numbers are taken by
-// FETCH_ADD (sequencer_adder.hpp).
+// Implementation of Sequencer: one object, reached by a channel. A restarted node does not know the
+// numbers issued before, so handles of the old node's sequencers return not_found, even if one of
+// that name exists. For a store connected with one-sided access, numbers are taken by FETCH_ADD
+// (sequencer_adder.hpp).
 //
 // Thread: any.
 #pragma once
@@ -48,16 +48,16 @@ class SequencerImpl final : public Interface {
   Result<wire::SequencerFacts> advance(std::uint32_t of_epoch, std::uint64_t at_least);
   Result<wire::SequencerFacts> facts();
 
-  std::atomic<std::uint32_t> known_epoch;  ///< that its handle knows
+  std::atomic<std::uint32_t> known_epoch;  ///< the epoch that its handle knows
 
  private:
   Result<sequencer::Range> take_by_adding(std::uint32_t of_epoch, std::uint32_t count);
 
   const Object object_;
-  const std::shared_ptr<RemoteSessions> adding_;  // that add to its word; null: it is asked
+  const std::shared_ptr<RemoteSessions> adding_;  // that add to its word; null: by requests
 };
 
-/// What a store tells of one of its sequencers.
+/// Facts about one of a store's sequencers.
 struct SequencerInfo {
   std::string name;
   wire::SequencerFacts facts{};
@@ -74,7 +74,7 @@ Result<std::shared_ptr<SequencerImpl>> open_sequencer(
 Result<std::vector<SequencerInfo>> list_sequencers(channel::Channel& channel);
 
 /// Takes so many numbers of the store's counter of this name, which needs no object; returns the
-/// first. Requires: a good name, and a count above 0. Errors: see Store::sequence.
+/// first. Requires: a valid name, and a count above 0. Errors: see Store::sequence.
 Result<std::uint64_t> count(channel::Channel& channel, std::string_view name,
                             std::uint32_t numbers);
 

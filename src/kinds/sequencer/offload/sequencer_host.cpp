@@ -23,7 +23,7 @@ SequencerHost* SequencerHost::of(Connection& connection) {
   return &connection.parts.of<SequencerHost>(side->endpoint.regions, side->domain);
 }
 
-// By a sealed word nobody takes anything, whoever sealed it.
+// No client takes numbers from a sealed word, whichever party sealed it.
 void SequencerHost::forget_sealed() {
   std::erase_if(words_, [](const auto& each) {
     return wire::sequencer_sealed(each.second.page->word().load(std::memory_order_relaxed));

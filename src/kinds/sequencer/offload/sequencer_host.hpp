@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of sequencers that one session may add to by itself, each by a key of its own, with the
-// right to atomics on that page alone.
+// The words of sequencers that one session may add to directly, each by a key of its own, with the
+// right to atomics on that page only.
 //
-// A key is good until its session ends or asks for the word of a later epoch; a page whose epoch
-// has ended stays, sealed, for as long. So none is ever used for anything else while somebody may
-// still add there, be it by a mapping that outlives the key (kinds/sequencer/word_page.hpp).
+// A key is valid until its session ends or requests the word of a later epoch; the page of an ended
+// epoch stays, sealed, as long. So no page is reused while a client may still add to it, even by a
+// mapping that outlives the key (kinds/sequencer/word_page.hpp).
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -23,9 +23,9 @@ class Connection;
 
 class SequencerHost final : public SessionPart {
  public:
-  /// The session's, made when first asked for; null: it may add to no word.
+  /// The session's host, created on first use; null: it may add to no word.
   [[nodiscard]] static SequencerHost* of(Connection& connection);
-  /// Words of one session at a time, those that are sealed not counted.
+  /// Limit on the words of one session, without sealed ones.
   static constexpr std::size_t kWordsMax = 64;
 
   /// `regions`, `domain`: of the endpoint and the queue pairs of the session; they outlive this.
@@ -34,7 +34,7 @@ class SequencerHost final : public SessionPart {
   SequencerHost(const SequencerHost&) = delete;
   SequencerHost& operator=(const SequencerHost&) = delete;
 
-  /// Lets the session add to the word of the present epoch. Cost: a registration, if it may not
+  /// Lets the session add to the word of the current epoch. Cost: a registration, if it has none
   /// already. Errors: those of Sequencer::window and RegionTable::offer; too_many_participants.
   Result<wire::SequencerGrant> open(sequencer::Sequencer& of);
   void end() override { words_.clear(); }
@@ -42,7 +42,7 @@ class SequencerHost final : public SessionPart {
  private:
   struct Word {
     std::shared_ptr<sequencer::WordPage> page;
-    fabric::Registration key;  // revoked before the page goes
+    fabric::Registration key;  // revoked before the page is freed
   };
   void forget_sealed();
 

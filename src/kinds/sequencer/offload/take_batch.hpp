@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of one turn for numbers of one sequencer, which take them by one atomic add.
+// Batches requests for numbers of one sequencer, within one scheduler turn, into one atomic add.
 //
-// The first step of a request joins a batch, and waits for the turn to go on to requests that do
-// (Call::again). By then all that the turn took from its clients has joined; the first of them that
-// goes on adds once for all, and each has its part of what that brought.
+// The first step of a request joins a batch, and yields until the turn continues with such requests
+// (Call::again). By then all requests that the turn received have joined; the first one to continue
+// adds once for all, and each takes its part of the result.
 //
 //   joined:   3, 1, 16, 1        one add of 21        parts:  first + 0, + 3, + 4, + 20
 //
-// A request that ends before it goes on leaves a gap: its numbers are given to nobody.
+// A request that ends before it continues leaves a gap: its numbers stay unused.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -29,17 +29,17 @@ class TakeBatch {
   TakeBatch(std::shared_ptr<sequencer::Sequencer> from, std::uint32_t epoch)
       : from_(std::move(from)), epoch_(epoch) {}
 
-  /// Whether a request may join it.
+  /// Whether a request may join.
   [[nodiscard]] bool takes(std::uint32_t id, std::uint32_t epoch, std::uint32_t count) const {
     return !result_ && from_->id() == id && epoch_ == epoch &&
            count <= std::numeric_limits<std::uint32_t>::max() - total_;
   }
-  /// Returns where its part begins. Requires: takes().
+  /// Joins; returns where its part begins. Requires: takes().
   std::uint32_t join(std::uint32_t count) {
     ++requests_;
     return std::exchange(total_, total_ + count);
   }
-  /// The first number of a part; the first time it is asked, all numbers are taken.
+  /// The first number of a part; the first call takes all numbers.
   /// Errors: as Sequencer::take.
   Result<sequencer::Range> part(std::uint32_t offset, std::uint32_t count) {
     if (!result_) result_ = from_->take(epoch_, total_, requests_);
@@ -57,10 +57,10 @@ class TakeBatch {
   std::optional<Result<sequencer::Range>> result_;
 };
 
-/// The batches of one scheduler that may be joined, of the sequencers that were asked last.
+/// The open batches of one scheduler, for the most recently used sequencers.
 class TakeBatches final : public SchedulerPart {
  public:
-  /// The open one of a sequencer; null: there is none, or it takes no more.
+  /// The open batch of a sequencer; null: none, or it is full.
   [[nodiscard]] std::shared_ptr<TakeBatch> find(std::uint32_t id, std::uint32_t epoch,
                                                 std::uint32_t count) const {
     auto batch = open_[id % kOpen].lock();

@@ -110,7 +110,7 @@ TableResult<std::span<const std::byte>> EmbeddedRun::next() {
 /// Rows where they lie, or decrypted.
 class EmbeddedRows final : public TableRun {
  public:
-  /// At once, so that a reader meets a drop before long, and decrypts into a core's cache.
+  /// Of one read, so that a reader notices a drop soon, and decrypts into a core's cache.
   static constexpr std::size_t kPieceBytes = std::size_t{64} << 10;
 
   EmbeddedRows(std::shared_ptr<tree::StoreCore> core, std::shared_ptr<const table::Table> table,

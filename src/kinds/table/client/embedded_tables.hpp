@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tables in this process's own store: pages out of its memory, queries on the thread that pulls
-// their rows, by the executor that nodes use.
+// Tables in this process's own store: pages in its memory, queries on the thread that pulls their
+// rows, by the same executor as in nodes.
 //
-// Handles and runs keep the memory that they reach, also of a store that is gone.
+// Handles and runs keep their memory alive, even after their store is destroyed.
 //
 // Thread: any, but for a run: one at a time.
 #pragma once

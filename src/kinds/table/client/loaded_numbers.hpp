@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipelines that a connection's node keeps for it, by the queries that they are of, and those
-// that no query is there for any more: they are dropped when the next one is loaded, with the same
-// connection in hand.
+// Prepared pipelines at a connection's node, by query, and those whose query is gone: they are
+// dropped when the next one is loaded on the same connection.
 //
 // Thread: any.
 #pragma once
@@ -25,10 +24,10 @@ class LoadedNumbers final : public ConnectionPart {
     if (found == numbers_.end()) return std::nullopt;
     return found->second;
   }
-  /// Requires: the query is there until forget().
+  /// Requires: the query lives until forget().
   void keep(const void* query, std::uint64_t number) {
     const std::lock_guard lock(mutex_);
-    // Another thread has loaded it meanwhile: one of both is as good as the other.
+    // Another thread has loaded it concurrently: either one will do.
     if (!numbers_.emplace(query, number).second) dropped_.push_back(number);
   }
   void forget(const void* query) {
@@ -38,7 +37,7 @@ class LoadedNumbers final : public ConnectionPart {
     dropped_.push_back(found->second);
     numbers_.erase(found);
   }
-  /// The caller has the node drop them.
+  /// The caller asks the node to drop them.
   [[nodiscard]] std::vector<std::uint64_t> take_dropped() {
     const std::lock_guard lock(mutex_);
     return std::exchange(dropped_, {});

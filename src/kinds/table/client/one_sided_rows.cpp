@@ -107,7 +107,7 @@ Result<place::TableReader::Piece> OneSidedRows::read_piece() {
   auto piece = reader_->next();
   base::ReadyQueue ready(1);
   if (piece && !lease_->believed(base::monotonic_ns())) {
-    lease_->wait(std::noop_coroutine(), ready, true);  // so that one is due at once
+    lease_->wait(std::noop_coroutine(), ready, true);  // so that a renewal is due immediately
     while (ready.empty() && renew()) {
     }
     if (lease_->ended()) piece = fail(Code::connection_lost);

@@ -2,10 +2,10 @@
 // Rows of a table that a client reads by READs of the node's memory, under a lease (place/
 // table_reader.hpp).
 //
-// The lease is kept while rows are waited for, and believed as those of maps are: what came is
-// given out only if the node answered not long ago. Between calls it may lapse, for a caller takes
-// what time it likes; then another one is asked for, and reading goes on at the same row under the
-// same count. What READs cannot bring comes by the rings.
+// The lease is renewed while waiting for rows, and checked as for maps: data is returned only if
+// the node answered recently. Between calls the lease may lapse, because a caller may take any
+// time; then the client acquires a new one, and continues at the same row under the same count. If
+// READs fail, rows come over the rings.
 //
 // Thread: one at a time.
 #pragma once
@@ -47,15 +47,15 @@ class OneSidedRows final : public TableRun {
   Piece go_by_rings();
 
   const std::shared_ptr<RemoteSessions> sessions_;
-  std::optional<HeldSession> session_;  // until all is read, or it goes by the rings
+  std::optional<HeldSession> session_;  // until all is read, or reading falls back to the rings
   RemoteRead read_;
-  std::optional<std::uint64_t> end_;  // the row behind the last, once it is known
-  // The reader goes before the link that it reads by.
+  std::optional<std::uint64_t> end_;  // the row after the last, once known
+  // The reader is destroyed before the link that it uses.
   std::unique_ptr<SideLink> link_;
   std::optional<place::LeaseGuard> lease_;
   std::unique_ptr<place::TableReader> reader_;
   std::uint32_t spins_ = 0;
-  int failures_ = 0;  // in a row
+  int failures_ = 0;  // consecutive
   wire::QueryNumbers numbers_{};
   std::unique_ptr<TableRun> by_rings_;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a PreparedQuery: a pipeline that is kept beside its table, and which of its
-// constants are parameters.
+// Implementation of PreparedQuery: a pipeline kept beside its table, and which of its constants are
+// parameters.
 //
 // Thread: immutable; safe to use from any.
 #pragma once

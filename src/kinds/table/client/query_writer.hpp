@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Query for a table whose schema is known: its pipeline, and the names of the answer's columns.
+// Compiles a Query for a known schema: its pipeline, and the names of the answer's columns.
 //
 // Thread: one at a time.
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline that nodes keep: loaded where a run of it first goes, for each connection is a session
-// of its own, and forgotten by all of them when it ends.
+// A prepared pipeline at nodes: loaded in each session where a run of it first goes, and dropped
+// from all sessions when it is destroyed.
 //
 // Thread: any.
 #pragma once
@@ -23,8 +23,8 @@ class RemoteKept final : public KeptPipeline {
       : pipeline_(pipeline.begin(), pipeline.end()) {}
   ~RemoteKept() override;
 
-  /// Its number in the session, where it is loaded if it has none. Cost: then a request, and one
-  /// more where others are to be forgotten. Errors: as TableImpl::keep().
+  /// Its number in the session; loads it if needed. Cost: one request to load it, and one more if
+  /// others are to be dropped. Errors: as TableImpl::keep().
   TableResult<std::uint64_t> number(RemoteSession& session, std::uint32_t table);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table as they lie, by chunks: table_read, for ways over which a client cannot READ.
-// Rows of an encrypted table come as cipher text, and are decrypted here.
+// Reads a table's rows in chunks, by table_read, over transports without READs. Rows of an
+// encrypted table arrive as cipher text, and are decrypted here.
 //
 // Thread: one at a time.
 #pragma once
@@ -19,7 +19,7 @@
 
 namespace espalier::client {
 
-/// What is read of a node's table.
+/// The rows to read from a node's table.
 struct RemoteRead {
   std::uint32_t table = 0;
   std::uint32_t row_bytes = 0;
@@ -30,7 +30,7 @@ struct RemoteRead {
 
 class RemoteRows final : public TableRun {
  public:
-  /// Asks for them. Errors: connection_lost; others come with the rows.
+  /// Sends the request. Errors: connection_lost; others come with the rows.
   static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session, RemoteRead read);
 
   TableResult<std::span<const std::byte>> next() override;

@@ -12,7 +12,7 @@
 namespace espalier::client {
 namespace {
 
-// How soon a stop is noticed that somebody asks for.
+// Interval at which a stop request is checked.
 constexpr std::uint64_t kLookNs = 5'000'000;
 // How long a node may take to end a run: its steps are shorter by far.
 constexpr std::uint64_t kCancelNs = 1'000'000'000;

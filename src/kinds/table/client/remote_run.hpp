@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline that runs on a node, whose rows are taken out of the rings as they are pulled: what
-// the rings hold is all that the node runs ahead.
+// A pipeline that runs on a node. Its rows are taken from the rings as they are pulled; the node
+// runs ahead by no more than the rings hold.
 //
 // Thread: one at a time.
 #pragma once
@@ -24,7 +24,7 @@ struct RowsPlaced;
 
 namespace espalier::client {
 
-/// A session for as long as somebody wants it: the thread's own where that is within one call.
+/// A session for the lifetime of a run: the thread's own if the run ends within one call.
 class HeldSession {
  public:
   static TableResult<HeldSession> take(const std::shared_ptr<RemoteSessions>& sessions,
@@ -44,13 +44,13 @@ class HeldSession {
 
 class RemoteRun final : public TableRun {
  public:
-  /// Asks for a run. Errors: connection_lost; of keys: unsupported, system; others come
-  /// with its rows.
+  /// Starts a run. Errors: connection_lost; for keys: unsupported, system; others come with its
+  /// rows.
   static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session, std::uint32_t table,
                                                       std::span<const std::byte> pipeline,
                                                       std::size_t row_bytes,
                                                       const RunLimits& limits);
-  /// The same of any request that is answered by chunks of rows, and at last QueryNumbers and rows.
+  /// The same for any request answered by chunks of rows, and finally QueryNumbers and rows.
   static TableResult<std::unique_ptr<TableRun>> begin(HeldSession session,
                                                       const wire::CallMessage& request,
                                                       std::size_t row_bytes,
@@ -75,23 +75,23 @@ class RemoteRun final : public TableRun {
         limits_(limits),
         secrets_(std::move(secrets)) {}
   Piece take(const Incoming& piece);
-  /// None: what came is no such chunk.
+  /// Nullopt: a malformed chunk.
   Piece placed_rows(const std::optional<table_calls::RowsPlaced>& placed);
   [[nodiscard]] std::uint64_t look_again_ns() const;
   Piece finish(const Incoming& last);
-  /// The numbers of the last message, and the rows behind them; nothing: it has none.
+  /// The numbers of the last message, and the rows after them; nullopt: it has none.
   std::optional<std::string_view> take_numbers(const Incoming& last);
   Piece rows_of(std::string_view payload);
-  /// Copies rows, or decrypts them, which it must do in their order.
+  /// Copies rows, or decrypts them; chunks must come in order.
   void take_copy(std::string_view payload);
   void cancel();
 
-  std::optional<HeldSession> session_;  // until the answer is whole
+  std::optional<HeldSession> session_;  // until the answer is complete
   const std::size_t row_bytes_;
   const RunLimits limits_;
   std::optional<RunSecrets> secrets_;
-  std::vector<std::byte> copy_;  // of rows that did not lie well, or came encrypted
-  bool may_change_ = false;      // the rows of the last piece lie in a buffer
+  std::vector<std::byte> copy_;  // of rows that were misaligned or encrypted
+  bool may_change_ = false;      // the rows of the last piece are in a shared buffer
   std::uint64_t buffer_bytes_ = 0;
   ReadBuffers read_;  // with the last piece
   wire::QueryNumbers numbers_{};

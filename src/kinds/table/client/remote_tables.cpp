@@ -187,7 +187,7 @@ TableResult<std::unique_ptr<KeptPipeline>> RemoteTable::keep(std::span<const std
   const auto own = number(**session);
   if (!own) return std::unexpected(own.error());
   auto kept = std::make_unique<RemoteKept>(pipeline);
-  // So that what is wrong with it is told now.
+  // Report its mistakes now.
   if (const auto loaded = kept->number(**session, *own); !loaded) {
     return std::unexpected(loaded.error());
   }

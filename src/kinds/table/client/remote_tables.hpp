@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables of a node, for a client: each call is a message through rings that the thread keeps,
-// each run that outlives its call has rings of its own.
+// The tables of a node, for a client: each call is a message through the thread's rings; each run
+// that outlives its call has rings of its own.
 //
-// A table is known to its node by a number. Where another node has come, handles find the table of
-// their name there, if it has the same columns.
+// A node identifies a table by a number. If a new node takes over, handles find the table of their
+// name there, if it has the same columns.
 //
 // Thread: any, but for a run: one at a time.
 #pragma once

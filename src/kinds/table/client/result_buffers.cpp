@@ -33,7 +33,7 @@ bool ResultBuffers::offer(RemoteRequests& requests, NodeConnection& connection) 
   offer.buffers = kBuffers;
   offer.key = memory->remote.key;
   const auto reply = ask(requests, table_calls::OfferBuffers{offer});
-  // The memory stays offered, and nobody knows of it.
+  // On failure the memory stays registered, unused.
   refused_ = !reply && reply.error().code != Code::connection_lost;
   if (reply) memory_ = memory->at;
   return reply.has_value();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory into which a node writes the rows of one lane's queries: a few buffers, which are offered
-// once for the lane's response ring, and given back as they were read.
+// Memory into which a node writes the rows of one lane's queries: a few buffers, offered once for
+// the lane's response ring, and returned after they are read.
 //
-// Not every node takes them, and rings in shared memory need none; then rows come by chunks.
+// Some nodes do not support this, and rings in shared memory do not need it; then rows come in
+// chunks.
 //
-// The node can write there at any time, whatever it has said: what is read of a buffer is read
+// The node can write there at any time, whatever it has announced: each byte of a buffer is read
 // once.
 //
 // Thread: one at a time: that of the lane.
@@ -30,27 +31,27 @@ class ResultBuffers final : public LanePart {
   ResultBuffers(const ResultBuffers&) = delete;
   ResultBuffers& operator=(const ResultBuffers&) = delete;
 
-  /// Offers them, if that was not done. Returns whether the node may be asked to write there.
-  /// Cost: the first time memory and a request. Requires: nothing is in flight.
+  /// Offers them, if not done yet. Returns whether the node may be asked to write there. Cost: the
+  /// first time memory and a request. Requires: nothing is in flight.
   bool offer(RemoteRequests& requests, NodeConnection& connection);
-  /// The rows that the node says lie there; nothing: there is no such place.
+  /// The rows at the node's claimed location; nullopt: there is no such place.
   [[nodiscard]] std::optional<std::span<const std::byte>> find(
       const wire::ResultPlace& place) const;
 
  private:
-  std::byte* memory_ = nullptr;  // the connection's, while it lives; null: none was offered
+  std::byte* memory_ = nullptr;  // owned by the connection; null: none was offered
   bool refused_ = false;
-  std::uint64_t not_before_ns_ = 0;  // when it is tried again
+  std::uint64_t not_before_ns_ = 0;  // time of the next attempt
 };
 
-/// The buffers that one run has read and not given back yet.
+/// Buffers that one run has read and not returned yet.
 class ReadBuffers {
  public:
   void add(std::uint32_t buffer) { buffers_.push_back(buffer); }
   [[nodiscard]] bool empty() const { return buffers_.empty(); }
-  /// Whether there are so many that a message for them is worth while.
+  /// Whether there are enough of them to justify a message.
   [[nodiscard]] bool many() const { return buffers_.size() >= ResultBuffers::kBuffers / 4; }
-  /// Gives them back, where there is room for the message; else they are kept for the next time.
+  /// Returns them, if there is room for the message; otherwise keeps them for the next time.
   void give_back(RemoteRequests& requests);
 
  private:

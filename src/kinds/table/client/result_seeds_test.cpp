@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows that a node writes into its client's memory are those of the table, whatever becomes of the
-// queue pairs by which they and the messages that tell of them go: random queries over simulated
-// fabrics, one seed after another.
+// Rows that a node writes into its client's memory are those of the table, even if the queue pairs
+// that carry them and their messages fail: random queries over simulated fabrics, seed by seed.
 //
 // 100 seeds; ESPALIER_SEEDS says how many instead (docs/testing.md).
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a RowStream: pulls rows of a run, merges what came in parts, and hands out
-// rows of the answer.
+// Implementation of RowStream: pulls rows of a run, merges partial groups, and returns rows of the
+// answer.
 //
 // Thread: one at a time.
 #pragma once
@@ -34,9 +34,9 @@ class RowStreamImpl {
   [[nodiscard]] const WrittenQuery& query() const { return *query_; }
   /// Errors: forked, and those of TableRun::next().
   TableResult<std::optional<Rows>> next();
-  /// All that is left. Errors: as next().
+  /// All remaining rows. Errors: as next().
   TableResult<Rows> all();
-  /// next() gives nothing more.
+  /// Ends it: next() returns nothing more.
   void cancel() {
     if (mark_.is_copy()) return;
     end();
@@ -45,7 +45,7 @@ class RowStreamImpl {
   [[nodiscard]] wire::QueryNumbers numbers() const;
 
  private:
-  /// Rows of the answer, as many as there are now, copied behind `rows`. False: that was the end.
+  /// Appends available rows of the answer to `rows`. False: the end.
   TableResult<bool> pull(std::vector<std::byte>& rows);
   void end();
   void take_groups(std::vector<std::byte>& rows, std::size_t most);

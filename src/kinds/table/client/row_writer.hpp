@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Values into the bytes of rows that are to be appended.
+// Writes values into the bytes of rows to append.
 //
 // Thread: one at a time.
 #pragma once
@@ -19,8 +19,8 @@
 
 namespace espalier::client {
 
-/// Stores a value into a row of zeros, if the column can hold it just as it is. Returns what is
-/// wrong with it, in words, and then the row's other columns are as they were.
+/// Stores a value into a row of zeros, if the column can hold it exactly. Returns what is wrong
+/// with it, in words; other columns are unchanged.
 [[nodiscard]] std::optional<std::string> store_value(const table::Column& column,
                                                      const Value& value, std::byte* row);
 
@@ -48,7 +48,7 @@ class RowWriterImpl {
 
   const std::shared_ptr<TableImpl> table_;
   std::vector<std::byte> rows_;
-  std::size_t added_ = 0;  // calls of add(), those that were refused too
+  std::size_t added_ = 0;  // calls of add(), refused ones included
   std::optional<TableError> refused_;
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind Rows: rows of a pipeline's result, all partial groups merged, out of which
-// values are read when somebody asks for them.
+// Implementation of Rows: rows of a pipeline's result, all partial groups merged; values are
+// decoded on access.
 //
-// They come from elsewhere: any bytes may be one.
+// They come from a node: untrusted bytes.
 //
 // Thread: immutable; safe to read from any.
 #pragma once

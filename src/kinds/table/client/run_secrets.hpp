@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The keys that a run takes along to its node, and what decrypts its result here.
+// The keys that a run sends to its node, and the cipher that decrypts its result here.
 //
 // Thread: one at a time.
 #pragma once
@@ -24,12 +24,12 @@ class RunSecrets {
   /// Errors: unsupported (no libcrypto), system (no memory may be locked).
   static Result<RunSecrets> make(const UserKeys& keys);
 
-  /// What the request has as its key.
+  /// The keys as part of the request.
   [[nodiscard]] std::string_view key() const {
     return {reinterpret_cast<const char*>(&*sent_), sizeof(wire::RunKeys)};
   }
   [[nodiscard]] bool decrypts() const { return result_.has_value(); }
-  /// The next bytes of the result. Requires: decrypts().
+  /// Decrypts the next bytes of the result. Requires: decrypts().
   void decrypt(std::string_view rows, std::vector<std::byte>& plain);
 
  private:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a Schema.
+// Implementation of Schema.
 //
 // Thread: values; safe to read from any.
 #pragma once

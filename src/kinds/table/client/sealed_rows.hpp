@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows encrypted for the slots that were reserved for them.
+// Encrypts rows for the slots reserved for them.
 //
 // Thread: any; no state.
 #pragma once
@@ -12,9 +12,8 @@
 
 namespace espalier::client {
 
-/// Encrypts rows in place. `slots`: wire::ReservedSlots, one behind the other, of any bytes.
-/// Returns false if they are not slots of a table with such rows, one for each row; then the rows
-/// are anything.
+/// Encrypts rows in place. `slots`: an array of wire::ReservedSlots, of any bytes. Returns false if
+/// they are not slots for such rows, one for each row; the rows are unspecified then.
 [[nodiscard]] bool seal_rows(std::span<std::byte> rows, std::size_t row_bytes,
                              std::string_view slots, table::CtrCipher& cipher);
 

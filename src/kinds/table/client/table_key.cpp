@@ -38,7 +38,7 @@ TableResult<TableKey> TableKey::parse(std::string_view digits) {
   auto key = crypto::Secret<table::KeyBytes>::make();
   if (!key) return no_memory(key.error());
   const bool good = crypto::parse_hex(digits, **key);
-  // The digits themselves are nobody's to see, right or wrong.
+  // The error must not disclose the digits, valid or not.
   if (!good) return refuse_key({Code::invalid_argument, 0, 0}, "a key has 32 hexadecimal digits");
   return TableKeyImpl::handle(*std::move(key));
 }

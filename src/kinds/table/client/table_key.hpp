@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What stands behind a TableKey.
+// Implementation of TableKey.
 //
 // Thread: immutable; safe to read from any.
 #pragma once
@@ -18,7 +18,7 @@ class TableKeyImpl {
   explicit TableKeyImpl(crypto::Secret<table::KeyBytes> bytes) : bytes_(std::move(bytes)) {}
   /// Requires: this process made it.
   static const table::KeyBytes& of(const TableKey& key) { return *key.impl_->bytes_; }
-  /// Whether another process made it, whose secrets are not there.
+  /// Whether another process made it; its secrets are not present here.
   static bool is_copy(const TableKey& key) { return key.impl_->bytes_.is_copy(); }
   static TableKey handle(crypto::Secret<table::KeyBytes> bytes) {
     return TableKey(std::make_shared<const TableKeyImpl>(std::move(bytes)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a node answers to one_sided_table, as a client reads it.
+// Parser of a node's answer to one_sided_table.
 //
 // Thread: any.
 #pragma once
@@ -15,11 +15,10 @@
 namespace espalier::client {
 
 struct TableOpening {
-  /// Reads the fields; those of kinds that are not known are skipped. Errors: corrupt (detail 1: a
-  /// field is cut or missing).
+  /// Parses the fields; skips unknown kinds. Errors: corrupt (detail 1: a field is cut or missing).
   static Result<TableOpening> read(std::string_view payload);
-  /// Where this table lies. Errors: corrupt (2: another table, or there is no lease; 3: its header
-  /// cannot lie there).
+  /// The location of this table. Errors: corrupt (2: another table, or no lease; 3: an impossible
+  /// location of its header).
   [[nodiscard]] Result<wire::TablePlace> place_of(std::uint32_t table_id) const;
 
   wire::OfferedRegion region{};

@@ -33,8 +33,8 @@ void drop_loaded_pipeline(Call& call) {
   link.notify(link.connection(), drop.get());
 }
 
-// Of a loaded one the device has the words, and the host is told them. Keys of a run are for the
-// node that has the memory; none is handed on.
+// For a loaded pipeline the device has the message, and sends it to the host. Keys of a run are for
+// the node with the memory; the device does not forward any.
 Next relay_rows(Call& call) {
   if (is_relayed(call)) return relay(call);
   if (!call.key().empty()) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a device does for calls on tables: the host, which has the memory, runs them. The device
-// keeps the words of loaded pipelines, and passes long answers on as fast as its client takes them.
+// Calls on tables at a device: the host, which has the memory, runs them. The device knows the
+// loaded pipelines, and relays long answers as fast as its client takes them.
 #pragma once
 
 #include "engine/registry.hpp"

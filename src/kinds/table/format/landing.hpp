@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a node gives one session to WRITE, and how the session says what it wrote there.
+// Memory that a node lets one session WRITE, and the session's messages about it.
 // docs/formats/landing.md draws it.
 #pragma once
 

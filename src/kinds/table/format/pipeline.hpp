@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pipeline of operators over the rows of one table, in one message. The page
-// docs/formats/pipeline.md draws it.
+// Message of a pipeline of operators over the rows of one table. docs/formats/pipeline.md draws it.
 //
 //   header | operators | constants | nodes | items | heap, with zeros up to a multiple of 8
 //
 // Expressions are trees of nodes: a node names its children by their index, which is lower than its
-// own, and each node is the child of one node, or the root that one operator or item names. So
-// what is bounded in number and depth is bounded in work. Constants stand apart from the nodes, so
-// that a pipeline that a node keeps runs again with other ones.
+// own, and each node is the child of one node, or the root of one operator or item. So bounded
+// number and depth bound the work. Constants are separate from the nodes, so that a prepared
+// pipeline can run again with others.
 #pragma once
 
 #include <cstddef>
@@ -42,8 +41,8 @@ static_assert(sizeof(PipelineHeader) == 32 && offsetof(PipelineHeader, bytes) ==
               offsetof(PipelineHeader, heap_bytes) == 20 &&
               std::has_unique_object_representations_v<PipelineHeader>);
 
-/// A run of a pipeline that the node keeps, in place of the pipeline: this, then all its constants
-/// anew, then the heap that their texts lie in, with zeros up to a multiple of 8.
+/// A run of a prepared pipeline: this header, then all its constants anew, then the heap of their
+/// texts, with zeros up to a multiple of 8.
 struct LoadedRun {
   std::uint32_t magic;      // kLoadedRunMagic
   std::uint16_t version;    // kPipelineVersion
@@ -56,7 +55,7 @@ inline constexpr std::uint32_t kLoadedRunMagic = 0x5250'5345;  // "ESPR"
 static_assert(sizeof(LoadedRun) == 24 && offsetof(LoadedRun, pipeline) == 16 &&
               std::has_unique_object_representations_v<LoadedRun>);
 
-/// What an operator does. Operators come in the order of these numbers; filters may be several.
+/// Operators appear in the order of these numbers; filters may be repeated.
 enum class OperatorKind : std::uint16_t {
   invalid = 0,
   decrypt = 1,             // the table's rows, with the key that comes with the run
@@ -88,7 +87,7 @@ struct OperatorHeader {
 static_assert(sizeof(OperatorHeader) == 16 && offsetof(OperatorHeader, argument) == 8 &&
               std::has_unique_object_representations_v<OperatorHeader>);
 
-/// The types that expressions tell apart. Columns of any width of integer are integers.
+/// Types of expressions. Integer columns of any width are integers.
 enum class ValueKind : std::uint8_t {
   invalid = 0,
   boolean = 1,

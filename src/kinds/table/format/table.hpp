@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a relational table: schema, header, page list, pages of rows. docs/formats/table.md
-// draws them.
+// Format of a relational table: schema, header, page list, pages of rows. docs/formats/table.md
+// draws it.
 //
 // Rows have one size, a multiple of 8. Columns lie in declared order, each at the next offset that
-// its alignment allows; behind the last one stand the null bits, one for each nullable column in
-// declared order, the first in the lowest bit. A row says nothing else, so no offset is stored:
-// kinds/table/schema.cpp works all of them out.
+// its alignment allows; after the last one come the null bits, one for each nullable column in
+// declared order, the first in the lowest bit. No offsets are stored: kinds/table/schema.cpp
+// computes them.
 //
 // Rules
 // T1. Any byte pattern may be read as a row: readers clamp the length of a text, and take a bool
@@ -67,7 +67,7 @@ struct SchemaHeader {
 static_assert(sizeof(SchemaHeader) == 8);
 static_assert(std::has_unique_object_representations_v<SchemaHeader>);
 
-/// One column. What its type does not have is 0.
+/// One column. Fields that its type does not use are 0.
 struct ColumnDescriptor {
   ColumnType type;
   std::uint8_t nullable;   // 1: it has a null bit; 0: not null
@@ -84,9 +84,9 @@ static_assert(std::has_unique_object_representations_v<ColumnDescriptor>);
 inline constexpr std::size_t kSchemaBytesMax =
     sizeof(SchemaHeader) + kColumnsMax * sizeof(ColumnDescriptor);
 
-/// What the rows of a table are encrypted with. Counter blocks of AES in counter mode are,
-/// big-endian, RowPageHeader::cipher_page and the number of the block of 16 bytes in the page, its
-/// header included; the key is derived from a user's key and the salt (HKDF, SHA-256).
+/// Encryption of the rows of a table. Counter blocks of AES in counter mode are, big-endian,
+/// RowPageHeader::cipher_page and the number of the block of 16 bytes in the page, its header
+/// included; the key is derived from a user's key and the salt (HKDF, SHA-256).
 enum class TableCipher : std::uint32_t { none = 0, aes_128_ctr = 1 };
 
 /// One for each table, at the front of a buffer of 64 KiB; the schema and the directory of the page
@@ -156,7 +156,7 @@ struct RowPageHeader {
   std::uint64_t first_row;
   std::uint32_t row_bytes;
   std::uint32_t reserved;
-  std::uint64_t cipher_page;  // encrypted tables: its number in counter blocks, given once
+  std::uint64_t cipher_page;  // encrypted tables: its number in counter blocks, unique
   std::uint64_t tail_reserved;
 };
 static_assert(sizeof(RowPageHeader) == 64);
@@ -166,7 +166,7 @@ static_assert(offsetof(RowPageHeader, row_bytes) == 40);
 static_assert(offsetof(RowPageHeader, cipher_page) == 48);
 static_assert(std::has_unique_object_representations_v<RowPageHeader>);
 
-/// Where a table lies, for a client that is to read it by READs alone: a field of the answer to
+/// Location of a table, for a client that reads it by READs alone: a field of the answer to
 /// one_sided_table (wire/one_sided.hpp).
 struct TablePlace {
   std::uint64_t header_offset;  // of the table's header in the region

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What travels with the offloads on tables, beside schemas (kinds/table/format/table.hpp),
-// pipelines (kinds/table/format/pipeline.hpp) and rows. docs/formats/table_calls.md draws it.
+// Message formats of the calls on tables, besides schemas (kinds/table/format/table.hpp), pipelines
+// (kinds/table/format/pipeline.hpp) and rows. docs/formats/table_calls.md draws them.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace espalier::wire {
 
-/// What is known of a table: the answer to table_open and table_create, its schema behind it; in
-/// object_list it follows the ObjectEntry, likewise.
+/// Facts about a table: the answer to table_open and table_create, followed by its schema; in
+/// object_list they follow the ObjectEntry, likewise.
 struct TableFacts {
   std::uint64_t rows;
   std::uint64_t pages;
@@ -19,7 +19,7 @@ struct TableFacts {
 };
 static_assert(sizeof(TableFacts) == 32 && std::has_unique_object_representations_v<TableFacts>);
 
-/// Behind the schema, where the table is encrypted.
+/// Follows the schema if the table is encrypted.
 struct CipherFacts {
   std::uint32_t cipher;  // TableCipher
   std::uint32_t reserved;
@@ -32,7 +32,7 @@ inline constexpr std::uint32_t kCreateEncrypted = 1;
 /// Above it stands its durability (wire/object.hpp).
 inline constexpr std::uint32_t kCreateDurabilityShift = 1;
 
-/// Slots that table_reserve reserved: some of these, in the order of the rows.
+/// Slots reserved by table_reserve: an array of these, in the order of the rows.
 struct ReservedSlots {
   std::uint64_t cipher_page;
   std::uint32_t first_slot;  // row n of the page lies at RowPageHeader and n * row_bytes
@@ -41,7 +41,7 @@ struct ReservedSlots {
 static_assert(sizeof(ReservedSlots) == 16 &&
               std::has_unique_object_representations_v<ReservedSlots>);
 
-/// The keys of one run: the key of table_query. What a flag does not announce is 0.
+/// The keys of one run: the key of table_query. Fields without their flag are 0.
 struct RunKeys {
   std::uint32_t flags;  // kTableKey, kResultKey
   std::uint32_t reserved;
@@ -53,14 +53,14 @@ inline constexpr std::uint32_t kTableKey = 1;
 inline constexpr std::uint32_t kResultKey = 2;
 static_assert(sizeof(RunKeys) == 72 && std::has_unique_object_representations_v<RunKeys>);
 
-/// The payload of table_read: rows of the table by number; those behind its end are none.
+/// The payload of table_read: rows of the table by number; numbers beyond its end yield none.
 struct RowsWanted {
   std::uint64_t first_row;
   std::uint64_t rows;
 };
 static_assert(sizeof(RowsWanted) == 16 && std::has_unique_object_representations_v<RowsWanted>);
 
-/// In front of the rows of a chunk of table_read, which lie in one page.
+/// Precedes the rows of a chunk of table_read, which lie in one page.
 struct RowsPlace {
   std::uint64_t first_row;    // the number of the first
   std::uint64_t cipher_page;  // where that lies, in counter blocks, if the table is encrypted
@@ -69,7 +69,7 @@ struct RowsPlace {
 };
 static_assert(sizeof(RowsPlace) == 32 && std::has_unique_object_representations_v<RowsPlace>);
 
-/// What a query did beside the memory: the payload of its answer.
+/// Statistics of a query beside the memory: the payload of its answer.
 struct QueryNumbers {
   std::uint64_t rows_read;
   std::uint64_t rows_passed;   // all filters

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What offloads that append rows have in common, whether those came in the message or were written:
-// the state, which a helper fills in, and the answer.
+// Shared code of calls that append rows, from the message or from a written window: the state,
+// which a helper thread fills in, and the answer.
 #pragma once
 
 #include <cstdint>
@@ -25,20 +25,20 @@ struct AppendState {
 
   std::shared_ptr<table::Table> table;
   std::unique_ptr<const table::AppendSource> source;
-  std::unique_ptr<table::AppendRun> run;  // null: it has not begun
-  bool waits = false;                     // for another append's end
+  std::unique_ptr<table::AppendRun> run;  // null: not started
+  bool waits = false;                     // for the end of another append
 };
 
 Next fail_for_part_of_a_row(Call& call, std::uint32_t row_bytes);
 
-/// Appends rows of a source, which the state keeps from now on; or, where the state has no run
-/// afterwards, it is to be called again, for too much waits for the disk. `reservation`: the number
-/// of one of its session that they fill, where the table is encrypted; else empty.
+/// Appends rows of a source, which the state owns from now on. If the state has no run afterwards,
+/// call it again: too many records wait for the disk. `reservation`: for an encrypted table, the
+/// number of a reservation of its session to fill; else empty.
 Next begin_append(Call& call, AppendState& state, std::string_view reservation,
                   std::unique_ptr<const table::AppendSource> source, std::uint64_t rows);
 
-/// Once a helper has given it back: the number of the first row, or why nothing was appended. Or it
-/// is another append's turn still.
+/// After the helper's steps: answers with the number of the first row, or the error; or waits again
+/// for the turn.
 Next end_append(Call& call, AppendState& state);
 
 }  // namespace espalier::offload

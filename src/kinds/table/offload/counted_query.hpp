@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One query in the counts of its table and of the node: from its beginning to its end it is in
-// exactly one of their states, also when its client goes away in the middle.
+// Accounts for one query in the counts of its table and of the node: from begin to end it is in
+// exactly one state, even if its client disconnects.
 //
 // Thread: that of the scheduler.
 #pragma once
@@ -20,7 +20,7 @@ class CountedQuery {
   CountedQuery() = default;
   CountedQuery(const CountedQuery&) = delete;
   CountedQuery& operator=(const CountedQuery&) = delete;
-  /// Ended, where nobody has said otherwise.
+  /// Ended, unless counted otherwise.
   ~CountedQuery() {
     if (state_ != nullptr) end(&Counts::ended);
   }
@@ -35,14 +35,14 @@ class CountedQuery {
   [[nodiscard]] const std::shared_ptr<table::Table>& table() const { return table_; }
 
   void run() { move_to(&Counts::running); }
-  /// What the run has read until now.
+  /// Counts what the run has read so far.
   void read(const wire::QueryNumbers& numbers) {
     add(&Counts::rows_read, numbers.rows_read - counted_.rows_read);
     add(&Counts::bytes_read, numbers.bytes_read - counted_.bytes_read);
     counted_.rows_read = numbers.rows_read;
     counted_.bytes_read = numbers.bytes_read;
   }
-  /// All rows that it has made until now were sent.
+  /// Counts all rows of the run so far as sent.
   void sent(const wire::QueryNumbers& numbers) {
     add(&Counts::rows_sent, numbers.rows_sent - counted_.rows_sent);
     add(&Counts::bytes_sent, numbers.bytes_sent - counted_.bytes_sent);

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory that one session may WRITE: windows that it asks for, of its share of what all
-// messages may take.
+// Memory that one session may WRITE: windows on request, charged to its share of message memory.
 //
-// A window is a landing region (fabric/landing_region.hpp) and hostile like any message, only that
-// it changes while it is looked at. It is shared with the requests that read it: when its session
-// ends, its key is revoked at once, and its memory goes back when the last of them is done.
+// A window is a landing region (fabric/landing_region.hpp) and untrusted like any message, and may
+// change while it is read. Requests that read it share ownership: when its session ends, its key is
+// revoked immediately, and its memory is freed with the last request.
 //
 // Thread: that of the scheduler; LandingWindow::read_once() any.
 #pragma once
@@ -21,7 +20,7 @@ namespace espalier::offload {
 
 class Connection;
 
-/// One window. Gives its bytes back to the budget when it ends.
+/// One window. Returns its bytes to the budget when destroyed.
 class LandingWindow {
  public:
   LandingWindow(fabric::LandingRegion region, rings::MessageBudget& budget)
@@ -31,7 +30,7 @@ class LandingWindow {
   LandingWindow& operator=(const LandingWindow&) = delete;
 
   [[nodiscard]] const fabric::LandingRegion& region() const { return region_; }
-  /// Its session writes no more.
+  /// Ends the session's right to write.
   void revoke() { region_.revoke(); }
 
  private:
@@ -39,10 +38,10 @@ class LandingWindow {
   rings::MessageBudget& budget_;
 };
 
-/// One session's.
+/// The windows of one session.
 class LandingHost final : public SessionPart {
  public:
-  /// The session's, made when first asked for; null: it may write nothing.
+  /// The session's host, created on first use; null: it may write nothing.
   [[nodiscard]] static LandingHost* of(Connection& connection);
   /// `regions`, `domain`: of the endpoint and the queue pairs of the session. `share`: of its
   /// connection; both it and `budget` outlive this, and the budget all windows.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// The pipelines that one session has loaded, by numbers that are its own. They end with it, and
-// their memory counts among that of its messages.
+// The pipelines loaded in one session, by numbers of that session. They are dropped with it, and
+// their memory counts as message memory.
 //
-// No key is ever in one: keys come with each run.
+// They contain no keys: each run brings its own.
 //
 // Thread: that of the session's scheduler.
 #pragma once
@@ -31,11 +31,11 @@ struct LoadedPipeline {
 
 class LoadedPipelines final : public SessionPart {
  public:
-  /// The session's, made when first asked for.
+  /// The session's pipelines, created on first use.
   [[nodiscard]] static LoadedPipelines& of(Connection& connection);
   static constexpr std::size_t kMost = table_calls::kPipelinesMax;  // of one session
 
-  /// `share`: of the session's messages; it lives as long.
+  /// `share`: the session's share of message memory; it outlives this.
   explicit LoadedPipelines(rings::MessageShare& share) : share_(share) {}
   ~LoadedPipelines() override {
     for (const auto& [number, kept] : kept_) share_.give(kept.bytes);
@@ -43,7 +43,7 @@ class LoadedPipelines final : public SessionPart {
   LoadedPipelines(const LoadedPipelines&) = delete;
   LoadedPipelines& operator=(const LoadedPipelines&) = delete;
 
-  /// Returns its number, which is never given again. Errors: too_many_participants (detail: kMost),
+  /// Returns its number, which is never reused. Errors: too_many_participants (detail: kMost),
   /// out_of_memory.
   Result<std::uint64_t> keep(LoadedPipeline pipeline) {
     const std::size_t bytes = table::encoded_bytes(pipeline.message) + kOverheadBytes;
@@ -52,7 +52,7 @@ class LoadedPipelines final : public SessionPart {
     kept_.emplace(next_, Entry{std::make_shared<const LoadedPipeline>(std::move(pipeline)), bytes});
     return next_++;
   }
-  /// False: it is not there.
+  /// False: not found.
   bool drop(std::uint64_t number) {
     const auto found = kept_.find(number);
     if (found == kept_.end()) return false;
@@ -60,7 +60,7 @@ class LoadedPipelines final : public SessionPart {
     kept_.erase(found);
     return true;
   }
-  /// Null: it is not there.
+  /// Null: not found.
   [[nodiscard]] std::shared_ptr<const LoadedPipeline> find(std::uint64_t number) const {
     const auto found = kept_.find(number);
     return found == kept_.end() ? nullptr : found->second.pipeline;

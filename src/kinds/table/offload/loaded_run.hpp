@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pipelines that a session has loaded: how one is kept, and what a run of one means.
+// Loads pipelines into a session, and resolves runs of them.
 //
 // Thread: that of the session's scheduler.
 #pragma once
@@ -24,14 +24,13 @@ struct RunRefusal {
   std::string words;
 };
 
-/// The pipeline that a run of a loaded one means (kinds/table/loaded_pipeline.hpp), as of the table
-/// of this number. Errors: invalid_argument (the run is malformed, or for another table),
-/// not_found.
-/// Cost: a copy of the pipeline.
+/// The full pipeline of a run of a loaded one (kinds/table/loaded_pipeline.hpp), for the table of
+/// this number. Cost: a copy of the pipeline.
+/// Errors: invalid_argument (the run is malformed, or for another table), not_found.
 std::expected<std::vector<std::byte>, RunRefusal> message_of_run(
     const LoadedPipelines& loaded, std::uint32_t table, std::span<const std::byte> payload);
 
-/// Keeps a pipeline for the session that asks, and answers with its number, or with an error in
+/// Keeps a pipeline for the requesting session, and answers with its number, or with an error in
 /// words.
 Next keep_pipeline(Call& call, LoadedPipeline pipeline);
 

@@ -28,7 +28,7 @@ struct LoadState {
   std::optional<table::PipelineResult<table::PipelineMessage>> done;
 };
 
-// Checked whole now, regular expressions too, so that what is wrong is told when it is loaded.
+// Checks everything now, regular expressions too, so that loading reports all mistakes.
 table::PipelineResult<table::PipelineMessage> checked(std::span<const std::byte> bytes,
                                                       const table::Table& table,
                                                       table::RegexCompiler& regexes) {

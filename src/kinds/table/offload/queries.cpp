@@ -206,7 +206,7 @@ bool may_send(Call& call, std::size_t bytes) {
   return !call.has_deferred() && call.response_fits(bytes);
 }
 
-// Of buffers that were filled. What it says is how the step ends; nothing: all were told of.
+// Reports filled buffers to the client. Returns how the step ends; nullopt: all were reported.
 std::optional<Next> tell_of_filled(Call& call, QueryState& state) {
   std::deque<QueryRun::Filled>& filled = state.run->filled();
   if (filled.empty()) return std::nullopt;
@@ -283,14 +283,14 @@ Next end_query(Call& call, QueryState& state, std::string_view rows) {
   return answer_query(call, state, rows);
 }
 
-// By turns: helpers fill the stage, or buffers, and the scheduler sends it, or tells of them, once
-// the client has taken what was sent before, or has a buffer to write into.
+// Alternates: helpers fill the stage, or buffers; the scheduler sends the stage, or reports
+// buffers, once the client has taken what was sent before, or has a free buffer.
 Next query(Call& call, const table_calls::Query& asked) {
   QueryState& state = call.state<QueryState>();
   if (!state.run) return begin_query(call, state, asked);
   QueryRun& run = *state.run;
   state.counted.read(run.numbers());
-  // Of what will not be told of, the buffers are the node's again when the run ends.
+  // Buffers that will not be reported return to the node when the run ends.
   const bool late = !run.ended() && is_late(state);
   if (run.cancelled() || run.failure() || late) {
     run.filled().clear();

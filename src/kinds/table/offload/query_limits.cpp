@@ -83,8 +83,8 @@ void QueryLimits::Query::charge() {
   places.refund(flow(), kSliceNs - std::min(worked, kSliceNs));
 }
 
-// Gives places to those whose turn it is. A slice is paid for beforehand: else who had its turn
-// would get all places that are free until the first of them ends.
+// Assigns places in order of the queue. A slice is charged in advance; otherwise the first
+// principal in the queue would get all free places until its first slice ends.
 void QueryLimits::grant() {
   while (places_.running() < kRunning) {
     FairQueue::Item* const item = places_.pop();

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which queries of a node run, which wait, and how much memory their groups have together. What is
-// beyond that is refused: so many clients cannot make it hold more.
+// Admission and scheduling of a node's queries: which run, which wait, and how much memory their
+// groups share. Queries beyond the limits are refused, so that clients cannot make the node hold
+// more.
 //
 //   open() ---> waits for a place ---take_place()---> runs ---give_place()---> its reader's turn
 //     |               ^                                |                            |
 //   refused           +--- its slice is used up -------+        take_place() -------+
 //
-// A query has a place only while it has something to do: one that waits for its reader has none, so
-// slow readers keep nobody from running. One that has run for a slice, while others wait for
-// places, waits behind them. Places go to principals by turns, and of each to its connections, by
-// the time that helpers have worked for them (fair_queue.hpp).
+// A query has a place only while it has work: one that waits for its reader has none, so slow
+// readers do not block others. A query that has run for a slice, while others wait, goes to the end
+// of the queue. Places are assigned round-robin among principals, and within each to its
+// connections, by the helper time used (fair_queue.hpp).
 //
-// Of what queries hold while they wait (to be open; to have begun, which takes memory for rows;
-// memory for groups) a principal takes no more once it has as much as is left: so there is always
-// some for another one, and as queries come and go, n principals that ask for as much as they can
-// have one part in n + 1 each [Choudhury and Hahne, Dynamic queue length thresholds for
-// shared-memory packet switches, 1998]. Of those that its principal may have begun a connection has
-// at most as many as are left to others in the same way.
+// Dynamic thresholds bound what queries hold while they wait (being open; having begun, with memory
+// for rows; memory for groups): a principal gets no more once it holds as much as is left. So some
+// is always left for another one, and in the long run n greedy principals get 1 / (n + 1) each
+// [Choudhury and Hahne, Dynamic queue length thresholds for shared-memory packet switches, 1998].
+// The same rule divides a principal's begun queries among its connections.
 //
 // Thread: any; a query belongs to one at a time. Time is what callers say it is.
 #pragma once
@@ -54,23 +54,23 @@ class QueryLimits {
   static constexpr std::uint64_t kGroupBytes = std::uint64_t{1} << 30;  ///< of all together
   static constexpr std::uint64_t kGroupBytesOfOne = std::uint64_t{64} << 20;
 
-  /// One that is open.
+  /// An open query.
   class Query;
 
   QueryLimits() : places_(kSliceNs) {}
   QueryLimits(const QueryLimits&) = delete;
   QueryLimits& operator=(const QueryLimits&) = delete;
 
-  /// One more of this account, by this connection, which only tells its queries from others'. Null:
-  /// there are as many as may be. Errors: std::bad_alloc.
+  /// Opens a query of this account, by this connection, which serves as an id. Null: the limit is
+  /// reached. Errors: std::bad_alloc.
   [[nodiscard]] std::unique_ptr<Query> open(PrincipalRef account, const Connection* connection);
 
-  /// Takes memory for the groups of one query: less, the less is left, but never less than `least`,
-  /// which all that run may have beyond the limit. To be given back.
+  /// Reserves memory for the groups of one query: less as less is left, but never less than
+  /// `least`, which every running query may have beyond the limit. The caller returns it.
   [[nodiscard]] std::uint64_t take_group_bytes(PrincipalAccount& account, std::uint64_t least);
   void give_group_bytes(PrincipalAccount& account, std::uint64_t bytes);
   [[nodiscard]] std::int64_t group_bytes_left() const;
-  /// Those that have places.
+  /// Queries with places.
   [[nodiscard]] std::uint32_t running() const;
   [[nodiscard]] std::uint32_t opened() const;
 
@@ -97,19 +97,18 @@ class QueryLimits {
 
 class QueryLimits::Query : private FairQueue::Item {
  public:
-  /// Gives back all that it has.
+  /// Releases everything it holds.
   ~Query();
   Query(const Query&) = delete;
   Query& operator=(const Query&) = delete;
 
-  /// How long helpers have worked for it, ever. To be said before what follows.
+  /// Total helper time of the query. Call before what follows.
   void worked(std::uint64_t ns) { worked_ns_ = ns; }
-  /// Whether it has a place: from now on, or for long. If not it waits for one, and is to ask
-  /// again.
+  /// Whether it has a place, now or already. If not, it is queued; ask again.
   [[nodiscard]] bool take_place();
-  /// It has nothing to do now. Nothing, if it has no place.
+  /// Gives its place up, if it has one: it has nothing to do now.
   void give_place();
-  /// Whether it has worked for a slice while others wait for places. Cost: little if none do.
+  /// Whether it has used up its slice while others wait for places. Cheap if none do.
   [[nodiscard]] bool must_yield() const {
     return limits_.others_wait_.load(std::memory_order_relaxed) &&
            worked_ns_ - worked_before_ns_ >= kSliceNs;

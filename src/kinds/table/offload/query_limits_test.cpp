@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who gets places for queries, in virtual time: a query that has a place works, for slices.
+// Which queries get places, in virtual time: a query that has a place works, for slices.
 #include "kinds/table/offload/query_limits.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ class Queries {
   };
   struct Client {
     PrincipalRef account;
-    std::uintptr_t connection;  // a number that nobody follows
+    std::uintptr_t connection;  // an id that is never dereferenced
     std::size_t wanted;
     std::uint64_t served;
     std::vector<One> open;

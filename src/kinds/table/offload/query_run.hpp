@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A query's run beside the memory, as an offload has helpers do it: from the bytes of a pipeline to
-// rows in a stage, which the scheduler sends and empties before the run goes on.
+// A query's run beside the memory, in steps on helper threads: from the bytes of a pipeline to rows
+// in a stage, which the scheduler sends and clears before the run continues.
 //
-// The stage is small enough to stay in a core's cache. A run neither waits nor allocates by the
-// size of its table; what it takes is bounded by RunOptions.
+// The stage is small enough to stay in a core's cache. A run neither blocks nor allocates in
+// proportion to its table; RunOptions bound its memory.
 //
 // Thread: one at a time: that of a helper, or that of the scheduler while no helper has it;
 // cancel() from any.
@@ -40,8 +40,8 @@ using SecretKeys = crypto::Secret<wire::RunKeys>;
 
 class QueryRun {
  public:
-  /// `message`: the pipeline, not checked yet; it lives as long as the run, and so do the limits,
-  /// of which it takes memory for its groups on the account, and the compiler. `seed`: of hashes.
+  /// `message`: the pipeline, unchecked; it outlives the run, and so do the limits, which grant the
+  /// memory for groups to the account, and the compiler. `seed`: of hashes.
   QueryRun(std::shared_ptr<const table::Table> table, std::string_view message, QueryLimits& limits,
            PrincipalAccount& account, table::RegexCompiler& regexes, std::uint64_t seed,
            std::optional<SecretKeys> keys = {});
@@ -49,45 +49,45 @@ class QueryRun {
   QueryRun(const QueryRun&) = delete;
   QueryRun& operator=(const QueryRun&) = delete;
 
-  /// Goes on until the step's time is over (again), or there are rows to send, or the end has come
+  /// Runs until the step's time is over (again), there are rows to send, or the end is reached
   /// (done).
   JobStep step(StepContext& context);
-  /// Has it end at its next step.
+  /// Ends it at its next step.
   void cancel() { cancelled_.store(true, std::memory_order_relaxed); }
   [[nodiscard]] bool cancelled() const { return cancelled_.load(std::memory_order_relaxed); }
 
-  /// What the stage holds, and how many rows.
+  /// The rows in the stage, and their number.
   [[nodiscard]] std::span<const std::byte> staged() const;
-  /// The memory of the stage, to be taken for another one; see StagedRun::stage().
-  /// Requires: it holds rows.
+  /// The memory of the stage, to exchange for another one; see StagedRun::stage(). Requires: it
+  /// holds rows.
   [[nodiscard]] std::vector<std::byte>& stage();
-  /// How much it holds at most. Requires: the same.
+  /// Capacity of the stage. Requires: the same.
   [[nodiscard]] std::size_t stage_bytes() const;
-  /// Whether rows may go into memory that others change. Requires: the same.
+  /// Whether rows may go into memory that others write. Requires: the same.
   [[nodiscard]] bool only_stores() const;
-  /// Rows go there from now on, one after the other, and no more into the stage (see
-  /// StagedRun::write_into()); a step ends when they are full. Requires: the same; the stage was
-  /// cleared, and what was filled was taken; there is one room at least.
+  /// Directs rows into these rooms in order, instead of the stage (see StagedRun::write_into()); a
+  /// step ends when they are full. Requires: the same; the stage was cleared, and filled rooms were
+  /// taken; at least one room.
   void write_into(std::vector<ResultRoom> rooms);
-  /// A room that no more rows come into.
+  /// A completed room.
   struct Filled {
     ResultRoom room;
     std::size_t bytes = 0;
   };
-  /// Those that were filled, in the order of their rows. Whoever takes them clears this.
+  /// Completed rooms, in the order of their rows. The caller clears this.
   [[nodiscard]] std::deque<Filled>& filled() { return filled_; }
-  /// The rows of the stage were sent.
+  /// Clears the stage: its rows were sent.
   void clear_stage();
-  /// Whether nothing more comes into the stage.
+  /// Whether no more rows come into the stage.
   [[nodiscard]] bool ended() const { return ended_; }
-  /// Why it failed, if it did.
+  /// Why it failed.
   struct Failure {
     Error error;
     std::string words;
   };
   [[nodiscard]] const std::optional<Failure>& failure() const { return failure_; }
   [[nodiscard]] wire::QueryNumbers numbers() const;
-  /// How long it has worked.
+  /// Its working time.
   [[nodiscard]] std::uint64_t busy_ns() const { return busy_ns_; }
 
  private:
@@ -106,7 +106,7 @@ class QueryRun {
   table::RegexCompiler& regexes_;
   const std::uint64_t seed_;
   std::uint64_t group_bytes_ = 0;
-  std::optional<SecretKeys> keys_;  // until the ciphers are made
+  std::optional<SecretKeys> keys_;  // until the ciphers exist
   std::size_t sealed_bytes_ = 0;    // of the stage: encrypted
   std::vector<ResultRoom> rooms_;   // into which rows go
   std::size_t room_ = 0;            // of them: the one that is being filled

@@ -83,7 +83,7 @@ void ResultHost::attach(fabric::QueuePair& pair) {
   }
 }
 
-// The pair is closed: what was written is nobody's but ours. Into what is broken nothing is written
+// The pair is closed: only this host knows of the unfinished writes. Broken sets are not written
 // again.
 void ResultHost::detach() {
   pair_ = nullptr;

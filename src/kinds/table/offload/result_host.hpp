@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffers that one session offers for results, and the WRITEs into them: by the queue pair of
-// the session's rings, so that what a message says of a buffer comes behind what was written there.
+// Zero-copy results: the buffers that one session offers for results, and the WRITEs into them, on
+// the queue pair of the session's rings, so that a message about a buffer arrives after the data.
 //
-// A buffer is the node's while it is free or being filled, and the client's from the message that
-// tells that it is full until the client gives it back. All are the node's when a run ends: what it
-// wrote comes before its answer, so the client has seen all of it by then.
+// The node owns a buffer while it is free or being filled; the client owns it from the message that
+// reports it full until it returns the buffer. At the end of a run the node owns all: its data
+// precedes its answer, so the client has seen all of it by then.
 //
-// What a client says of its buffers may be anything. A key that is none ends the pair, which is the
-// client's own, and the run; a buffer that the client does not have, or that there is not, is
-// refused when it is given back. Nothing is ever read of a buffer.
+// The client's claims about its buffers are untrusted. An invalid key breaks the pair, which is the
+// client's own, and the run; returning a buffer that the client does not own is refused. The node
+// never reads a buffer.
 //
 // Invariants
-// I1. Bytes that are being written stay as they are, and where they are, until the WRITE has ended,
-//     whatever becomes of the run and its request.
-// I2. What had not ended when a pair failed is written again by the next one, before its rings say
-//     anything; only the client's session ends that.
+// I1. The source bytes of a WRITE stay unchanged and in place until it completes, whatever happens
+//     to the run and its request.
+// I2. WRITEs that had not completed when a pair failed are repeated on the next one, before its
+//     rings carry anything; only the end of the client's session stops that.
 //
 // Thread: that of the session's scheduler.
 #pragma once
@@ -40,7 +40,7 @@ class Connection;
 struct ResultSet {
   wire::ResultOffer offer{};
   std::uint32_t free = 0;  // a bit for each buffer
-  std::uint32_t out = 0;   // likewise: the client has it
+  std::uint32_t out = 0;   // likewise: owned by the client
   bool in_use = false;     // by a run
   bool broken = false;     // the node may not write there
   std::uint64_t written_bytes = 0;
@@ -50,39 +50,39 @@ struct ResultSet {
 
 class ResultHost final : public SessionPart {
  public:
-  /// The session's, made when first asked for; null: nobody could write there.
+  /// The session's host, created on first use; null: the transport cannot write there.
   [[nodiscard]] static ResultHost* of(Connection& connection);
-  /// WRITEs of one session that have not ended.
+  /// Most WRITEs of one session in flight.
   static constexpr std::size_t kWritesMax = kPartPostsMax;
 
   explicit ResultHost(std::uint32_t response_rings) : sets_(response_rings) {}
   ResultHost(const ResultHost&) = delete;
   ResultHost& operator=(const ResultHost&) = delete;
 
-  /// Takes buffers in place of those that this ring had. Errors: invalid_argument (no such buffers
-  /// can be), busy (a run writes into those that it has).
+  /// Replaces the buffers of this ring. Errors: invalid_argument (an impossible offer), busy (a run
+  /// writes into the current ones).
   Result<void> open(std::uint32_t ring, const wire::ResultOffer& offer);
-  /// The client has read these: all of them are taken, or none. Errors: not_found (the ring has no
-  /// buffers), invalid_argument (detail: the buffer that the client does not have).
+  /// Returns buffers that the client has read, all or none. Errors: not_found (the ring has no
+  /// buffers), invalid_argument (detail: a buffer that the client does not own).
   Result<void> give_back(std::uint32_t ring, std::span<const std::uint32_t> buffers);
   /// Null: none were offered for this ring.
   [[nodiscard]] std::shared_ptr<ResultSet> find(std::uint32_t ring) const { return sets_[ring]; }
 
-  /// Writes by this pair from now on, which lives until detach(). First of all what had not ended.
+  /// Uses this pair from now on, until detach(). First repeats the WRITEs that had not completed.
   void attach(fabric::QueuePair& pair) override;
   void detach() override;
   [[nodiscard]] bool attached() const { return pair_ != nullptr; }
   void completed(const fabric::Completion& completion) override;
   [[nodiscard]] bool may_write() const { return pair_ != nullptr && writes_.size() < kWritesMax; }
-  /// Begins to write the first `bytes` of `from`, which it takes. False: not now, and it has taken
-  /// nothing.
+  /// Begins to write the first `bytes` of `from`, which it takes. False: not possible now; `from`
+  /// is unchanged.
   bool write(const std::shared_ptr<ResultSet>& set, std::uint64_t to, std::vector<std::byte>& from,
              std::size_t bytes);
   [[nodiscard]] std::size_t writes() const { return writes_.size(); }
   [[nodiscard]] bool busy() const override { return !writes_.empty(); }
-  /// The buffers as memory to store to, where the transport maps it; null: not now, or never.
+  /// The buffers as mapped memory, if the transport maps it; null: not now, or never.
   [[nodiscard]] std::shared_ptr<fabric::PeerMemory> map(const ResultSet& set) const;
-  /// Memory of WRITEs that have ended, for the next block; empty: there is none.
+  /// Memory of completed WRITEs, for the next block; empty: none.
   [[nodiscard]] std::vector<std::byte> take_spare();
   void keep_spare(std::vector<std::byte> spare);
 
@@ -99,48 +99,48 @@ class ResultHost final : public SessionPart {
 
   std::vector<std::shared_ptr<ResultSet>> sets_;  // by ring
   fabric::QueuePair* pair_ = nullptr;
-  std::deque<Write> writes_;  // that have not ended, in order
+  std::deque<Write> writes_;  // in flight, in order
   std::uint64_t next_ = kPartMark;
   std::vector<std::vector<std::byte>> spares_;
 };
 
-/// A buffer, or what is left of one, to be stored to where the client's memory is mapped.
+/// A buffer, or the rest of one, in mapped client memory.
 struct ResultRoom {
   std::uint32_t buffer = 0;
   std::uint32_t offset = 0;  // in it
   std::span<std::byte> memory{};
 };
 
-/// What one run writes into the buffers of its ring.
+/// Writes one run's rows into the buffers of its ring.
 class ResultWriter {
  public:
-  /// Requires: `set` is not in use; `host` outlives this. `block_bytes`: at most so many are
-  /// written together; no more than a buffer has.
+  /// Requires: `set` is not in use; `host` outlives this. `block_bytes`: maximum size of one write,
+  /// at most a buffer.
   ResultWriter(ResultHost& host, std::shared_ptr<ResultSet> set, std::size_t block_bytes);
-  /// All buffers are the node's again.
+  /// Returns all buffers to the node.
   ~ResultWriter();
   ResultWriter(const ResultWriter&) = delete;
   ResultWriter& operator=(const ResultWriter&) = delete;
 
-  /// The node may not write there.
+  /// Whether the node may no longer write there.
   [[nodiscard]] bool broken() const { return set_->broken; }
-  /// Writes the first `bytes` of a block, which it takes and gives another one for, perhaps an
-  /// empty one. Nothing: not now, since the client has all buffers, or what was written before has
-  /// not ended.
+  /// Writes the first `bytes` of a block, and replaces the block by another one, possibly empty.
+  /// Nullopt: not possible now, because the client owns all buffers, or earlier writes have not
+  /// completed.
   std::optional<wire::ResultPlace> write(std::vector<std::byte>& block, std::size_t bytes);
 
-  // The same without blocks, where the client's memory is mapped: rows are stored into buffers, of
-  // which several may be in hand.
-  /// Whether there is such memory. Once there is, there is for as long as this lives.
+  // The same without blocks, for mapped client memory: rows are stored directly into buffers,
+  // several of which may be open.
+  /// Whether memory is mapped. Once true, it stays true while this lives.
   [[nodiscard]] bool maps();
   [[nodiscard]] std::uint32_t buffers() const { return set_->offer.buffers; }
-  /// How many can be opened now.
+  /// Number of buffers that can be opened now.
   [[nodiscard]] std::uint32_t free_buffers() const;
-  /// One to be stored to, the one that was begun first; none: all are open, or the client's.
+  /// Opens a buffer to store to, a begun one first; nullopt: all are open, or owned by the client.
   /// Requires: maps().
   [[nodiscard]] std::optional<ResultRoom> open_buffer();
-  /// So many bytes were stored there, and no more will be. Nothing: the key is good no longer, and
-  /// they are nobody's. Requires: open_buffer() gave it, and it was not closed.
+  /// Closes a buffer in which so many bytes were stored. Nullopt: the key was revoked, and the
+  /// bytes are lost. Requires: open_buffer() returned it, and it was not closed.
   std::optional<wire::ResultPlace> close_buffer(const ResultRoom& room, std::size_t bytes);
 
  private:

@@ -227,7 +227,7 @@ TEST_F(ResultHosts, RowsAreStoredStraightIntoBuffers) {
   EXPECT_EQ(again->buffer, 2u);
   EXPECT_EQ(again->memory.size(), kBufferBytes);
   EXPECT_EQ(given_back({2}), Code::invalid_argument);
-  // By a key that is good no longer nothing is told.
+  // With a revoked key nothing is reported.
   region_.revoke();
   EXPECT_FALSE(writer.close_buffer(*again, kBlock));
   EXPECT_TRUE(writer.broken());

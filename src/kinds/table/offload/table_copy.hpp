@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A table as records: that rows were appended, as many as lie in a piece.
+// Copies a table into checkpoint records: appends of as many rows as lie in a piece.
 #pragma once
 
 #include <memory>

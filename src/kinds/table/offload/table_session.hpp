@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// As whom a session reserves slots of encrypted tables: what it leaves unfilled ends with it.
+// The identity under which a session reserves slots of encrypted tables; unfilled ones end with it.
 //
 // Thread: that of the session's scheduler.
 #pragma once

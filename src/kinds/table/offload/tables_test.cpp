@@ -148,7 +148,7 @@ TEST_F(TableOffloads, AllRowsComeBackInChunksAsTheyWere) {
   ASSERT_EQ(answered.payload.size(), all + sizeof(wire::QueryNumbers));
   std::string wanted = rows(0, 30'000);
   std::string came = answered.payload;
-  // The numbers stand before the rows of the last message: where, the rows themselves tell.
+  // The numbers stand before the rows of the last message: the size of the rows gives the position.
   std::size_t at = 0;
   while (at < all && came.compare(at, schema_.row_bytes(), wanted, at, schema_.row_bytes()) == 0) {
     at += schema_.row_bytes();

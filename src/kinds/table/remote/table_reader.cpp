@@ -78,7 +78,7 @@ Result<void> TableReader::await(LaneReads& lane) {
 
 Result<void> TableReader::read(std::uint64_t offset, std::byte* into, std::size_t bytes) {
   port_.want(lane_, offset, into, bytes);
-  // It leads outside the region: the bytes that told of it are no table's.
+  // A reference outside the region: the bytes that contained it are not a table's.
   if (lane_.failed && !port_.failed()) {
     lane_.failed = false;
     lane_.wanted.clear();

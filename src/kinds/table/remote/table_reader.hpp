@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows of a table by one-sided READs (docs/formats/table.md): counts first, then the page list,
-// then rows, a few pieces ahead. After the last byte of each piece the page's header and the
-// table's are read once more: a piece is given out only if the page is still that page, and the
-// table was not dropped. Rows below the count never change, so what was read under one count is one
-// moment of the table, however long it takes.
+// Reads rows of a table by one-sided READs (docs/formats/table.md): counts first, then the page
+// list, then rows, a few pieces ahead. After the last byte of each piece it reads the page's header
+// and the table's again: a piece is valid only if the page is still that page, and the table was
+// not dropped. Rows below the count never change, so all rows read under one count are a consistent
+// snapshot, however long it takes.
 //
-// A READ succeeds only while the key of the session is good, and that is revoked before its lease
-// ends. The owner of the reader holds the lease, and looks at it before it believes what came.
+// A READ succeeds only while the session's key is valid, and the key is revoked before its lease
+// ends. The reader's owner holds the lease, and checks it before it trusts the data.
 //
-// All bytes are the node's and may be anything: they lead to an error, never outside the region.
+// All bytes are untrusted: they may lead to an error, never outside the region.
 //
 // Thread: one.
 #pragma once
@@ -28,7 +28,7 @@
 
 namespace espalier::place {
 
-/// Which table is read, and where it begins.
+/// The table to read.
 struct TableTarget {
   std::uint64_t header_offset = 0;  ///< in the region
   std::uint32_t table_id = 0;
@@ -41,15 +41,15 @@ class TableReader {
   static constexpr std::size_t kPieceBytes = std::size_t{256} << 10;
   static constexpr std::size_t kPiecesAhead = 4;
 
-  /// Called again and again while it waits for bytes: for who keeps the lease, or sleeps. False:
-  /// it waits no more.
+  /// Called repeatedly while waiting for bytes, e.g. to renew the lease or to sleep. False: stop
+  /// waiting.
   using Wait = std::function<bool()>;
 
-  /// Rows one behind the other, aligned to 8, of one page.
+  /// Contiguous rows, aligned to 8, of one page.
   struct Piece {
     std::span<std::byte> rows;  ///< the caller's until the next call; none: the end
     std::uint64_t first_row = 0;
-    /// Of an encrypted table: where they lie, in counter blocks.
+    /// Of an encrypted table: their position in counter blocks.
     std::uint64_t cipher_page = 0;
     std::uint64_t page_offset = 0;
   };
@@ -63,11 +63,11 @@ class TableReader {
   TableReader(const TableReader&) = delete;
   TableReader& operator=(const TableReader&) = delete;
 
-  /// Takes the count of visible rows, under which seek() and next() read. Cost: three round trips.
-  /// Errors, of all calls: dropped; corrupt (it is no such table); connection_lost (a READ failed,
-  /// or it waits no more), and then nothing else comes.
+  /// Reads the count of visible rows, under which seek() and next() read. Cost: three round trips.
+  /// Errors, of all calls: dropped; corrupt (not this table); connection_lost (a READ failed, or
+  /// waiting was stopped), and then every call fails.
   Result<std::uint64_t> take_count();
-  /// Rows [first, end) come next. Cost: some round trips. Requires: first < end <= take_count().
+  /// Positions at rows [first, end). Cost: some round trips. Requires: first < end <= take_count().
   Result<void> seek(std::uint64_t first, std::uint64_t end);
   Result<Piece> next();
 
@@ -97,12 +97,12 @@ class TableReader {
   const Wait wait_;
   ReadPort port_;
   base::ReadyQueue ready_{2 * kPiecesAhead};
-  LaneReads lane_;  // of what is waited for at once
+  LaneReads lane_;  // of READs that are awaited immediately
   std::uint64_t rows_ = 0;
   std::uint64_t pages_ = 0;
-  std::vector<std::uint64_t> part_;  // of the page list, as it came
+  std::vector<std::uint64_t> part_;  // of the page list, as received
   std::uint64_t part_number_ = ~std::uint64_t{0};
-  // The page that the next piece is of, and the row behind its last.
+  // The page of the next piece, and the row after its last one.
   std::uint64_t page_ = 0;
   wire::RowPageEntry entry_{};
   std::uint64_t page_end_ = 0;

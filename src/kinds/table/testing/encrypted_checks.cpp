@@ -42,7 +42,7 @@ std::string append_encrypted(base::Random& random, Table& table, CtrCipher& ciph
 
 namespace {
 
-/// The bytes of every row that a snapshot sees, decrypted at the places that it tells.
+/// The bytes of every row of a snapshot, decrypted at the snapshot's positions.
 std::vector<std::byte> plain_rows(const std::shared_ptr<Table>& table, CtrCipher& cipher) {
   const TableSnapshot snapshot(table);
   std::vector<std::byte> rows;

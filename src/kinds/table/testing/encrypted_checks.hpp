@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of reservations of encrypted tables, as a check for good tables and broken ones;
-// and how tests fill them.
+// Properties of reservations of encrypted tables, as a check for correct and broken tables; and
+// helpers that fill them.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What must hold of appends beside readers and beside a hostile owner of the source, as checks that
-// tests run on good tables and on broken ones.
+// Properties of appends beside readers and beside a hostile owner of the source, as checks that
+// tests run on correct and broken tables.
 #pragma once
 
 #include <atomic>

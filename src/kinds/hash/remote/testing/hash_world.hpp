@@ -29,6 +29,7 @@ struct HashWorldOptions {
   std::uint32_t partitions = 1;
   std::uint32_t in_flight = 4;
   bool together = false;
+  std::string group{};       // that the map names
   bool counts_lease = true;  // else the host reuses memory as if nobody read it
   std::uint64_t cache_bytes = 64 << 10;
   std::uint64_t record_cache_bytes = 0;
@@ -64,7 +65,9 @@ class HashWorld final : private Handler {
   HashWorld(std::uint64_t seed, const fabric::sim::Faults& faults, const HashWorldOptions& options)
       : options_(options),
         random_(seed),
-        f_({.partitions = options.partitions, .seed = hash::HashSeed{seed, 2}}),
+        f_({.partitions = options.partitions,
+            .seed = hash::HashSeed{seed, 2},
+            .group = options.group}),
         world_(seed, faults),
         host_(world_.add_node("host")),
         client_(world_.add_node("client")),

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Queries of a table over a simulated fabric that fails, as link_world.hpp has it, whose rows the
-// node writes into the client's memory: random pipelines over random rows, of which the client must
-// have exactly the rows that the same run gives in one process. It gives buffers back late, in any
-// order, several at a time, and ends some queries early.
+// Queries of a table over a simulated faulty fabric (link_world.hpp), whose rows the node writes
+// into the client's memory: random pipelines over random rows, whose answers must equal those of
+// the same run in one process. The client returns buffers late, in any order, several at a time,
+// and ends some queries early.
 //
 // A seed decides all but how long helpers and timers of the node take.
 //
@@ -51,7 +51,7 @@ class ResultWorld {
   ResultWorld(std::uint64_t seed, const LinkWorldOptions& options)
       : random_(seed), world_(seed, options), give_up_ns_(options.give_up_ms * 1'000'000) {}
 
-  /// Returns what went wrong; empty: nothing did.
+  /// Returns the first mistake; empty: none.
   std::string run(std::uint32_t queries, ResultsReached& reached) {
     std::string wrong = world_.connect();
     if (wrong.empty()) wrong = begin();
@@ -208,7 +208,7 @@ class ResultWorld {
       given.push_back(*one);
       held_.erase(one);
     }
-    // What is written there from now on is not what the client may read: nor is this.
+    // The node may write there from now on: neither its data nor this is valid for the client.
     for (const std::uint32_t buffer : given) {
       std::memset(memory_->at + std::size_t{buffer} * buffer_bytes_, 0xEE, buffer_bytes_);
     }

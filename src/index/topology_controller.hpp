@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// The controller of all switches of a topology, for a map that lies on several nodes: it follows
+// the trees of all of them, compiles them together, cuts the tables over the switches of the ways
+// (dataplane/way_tables.hpp), and tells each switch its part. How it reaches switches and nodes is
+// the affair of others.
+//
+// A switch that cannot be reached keeps no other from being told; when it is back it gets
+// everything. Where all are to be restarted, they are one by one: the next when every switch has
+// its tables again, so that no more than one of them is without.
+//
+// What never happens
+// - A switch is told a change of tables that it does not have.
+// - The keys of a generation are made void while a switch that can be reached has tables with them,
+//   or before READs that it has sent on have arrived.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "dataplane/way_tables.hpp"
+#include "index/index_follower.hpp"
+
+namespace espalier::place {
+
+/// One of the nodes.
+class TopologyNode {
+ public:
+  TopologyNode() = default;
+  TopologyNode(const TopologyNode&) = delete;
+  TopologyNode& operator=(const TopologyNode&) = delete;
+  virtual ~TopologyNode() = default;
+
+  /// Of the present generation.
+  [[nodiscard]] virtual dataplane::MapKeys keys() const = 0;
+  [[nodiscard]] virtual dataplane::HintTerms hints() const = 0;
+  [[nodiscard]] virtual const tree::MapView& view() const = 0;
+  [[nodiscard]] virtual RegionSource& source() = 0;
+  /// What has moved since the last call; nothing: that is not known, and the tree is to be read.
+  [[nodiscard]] virtual Result<std::optional<std::vector<MappingChange>>> moves() = 0;
+  /// Another redirect key; the one before stays good until end_generations_before().
+  virtual Result<void> begin_generation() = 0;
+  virtual Result<void> end_generations_before() = 0;
+};
+
+/// One of the switches: asks it as dataplane::SwitchControl is asked.
+class TopologySwitch {
+ public:
+  TopologySwitch() = default;
+  TopologySwitch(const TopologySwitch&) = delete;
+  TopologySwitch& operator=(const TopologySwitch&) = delete;
+  virtual ~TopologySwitch() = default;
+
+  /// Errors: connection_lost (it does not answer), invalid_argument (it has refused).
+  virtual Result<std::string> ask(std::string_view word, std::string_view body) = 0;
+};
+
+class TopologyController {
+ public:
+  /// READs that switches have redirected come to the node within that, or are lost.
+  static constexpr std::uint64_t kLateReadsNs = 100'000'000;
+
+  /// What a round has done.
+  struct Round {
+    bool compiled = false;         // tables of another shape, under a new generation
+    std::size_t changes = 0;       // entries
+    std::size_t installed = 0;     // switches that got everything
+    std::size_t out_of_reach = 0;  // switches that could not be told
+  };
+
+  /// As many nodes as ways, and as many switches as the budget has; all outlive it. `now_ns`: the
+  /// time. Requires: limits_of() takes the budget.
+  TopologyController(dataplane::TopologyBudget topology, std::vector<TopologyNode*> nodes,
+                     std::vector<TopologySwitch*> switches, std::function<std::uint64_t()> now_ns);
+
+  /// Has all that can be reached follow. Errors: those of nodes, of which all must be reached; then
+  /// it is over, and another controller is to be made.
+  Result<Round> round();
+  /// Has `restart` restart each switch, by its number, one by one with the rounds that follow.
+  void restart_all(std::function<void(std::size_t number)> restart);
+  [[nodiscard]] bool is_restarting() const { return restart_ != nullptr; }
+  /// Whether every switch has what was compiled last.
+  [[nodiscard]] bool all_current() const;
+
+ private:
+  struct SwitchState {
+    bool current = false;   // it has what was compiled last
+    bool filled = false;    // it may have something of a generation before
+    bool has_none = false;  // of what it was put: its part is empty
+  };
+
+  Result<bool> read_trees();
+  Result<bool> compile(std::vector<dataplane::EntryChange>& changes);
+  Result<void> begin_generation();
+  Result<void> end_generation_before();
+  [[nodiscard]] bool update(std::size_t number, std::span<const dataplane::EntryChange> changes,
+                            Round& round);
+  void restart_next();
+  const dataplane::SwitchProgram& program(std::size_t number);
+
+  const dataplane::TopologyBudget topology_;
+  const std::vector<TopologyNode*> nodes_;
+  const std::vector<TopologySwitch*> switches_;
+  const std::function<std::uint64_t()> now_ns_;
+  std::vector<IndexFollower> followers_;            // of each node
+  std::vector<SwitchState> states_;                 // of each switch
+  std::vector<dataplane::SwitchProgram> programs_;  // of all; empty: not made yet
+  std::uint32_t generation_ = 0;
+  bool before_ = false;  // the keys of the generation before are good
+  std::uint64_t before_ends_ns_ = 0;
+  std::function<void(std::size_t)> restart_;  // null: none is to be restarted
+  std::size_t next_restart_ = 0;
+};
+
+}  // namespace espalier::place
