@@ -229,7 +229,7 @@ TEST_F(NodeWithData, RegionsOnPersistentMemoryKeepTheirBytes) {
   EXPECT_NE(refusal().find("start it with data.persistent_regions"), std::string::npos) << mistake_;
   config_.data.persistent_regions = true;
   std::filesystem::remove_all(memory / "data" / "regions");
-  EXPECT_NE(refusal().find("cannot be applied"), std::string::npos) << mistake_;
+  EXPECT_NE(refusal().find("is missing"), std::string::npos) << mistake_;
 }
 
 TEST_F(NodeWithData, AFolderIsOneNodes) {

@@ -217,17 +217,21 @@ std::expected<void, std::string> DataFolder::open_regions(const Terms& terms,
 }
 
 std::expected<void, std::string> DataFolder::check_regions(offload::Services& services) {
+  auto& files = services.store.parts.of<region::RegionFiles>();
   std::set<std::uint32_t> persistent;
   for (const catalog::EntryPointer& entry : services.catalog().list()) {
     const auto* const region = dynamic_cast<const region::RegionObject*>(entry->object.get());
     if (region == nullptr || !region->is_persistent()) continue;
-    if (region->is_only_looked_at()) {
+    if (region->lacks_file() && !files.is_open()) {
       return std::unexpected(fmt::format(
-          "its region '{}' keeps its bytes: start it with data.persistent_regions", entry->name));
+          "its region '{}' is persistent: start it with data.persistent_regions", entry->name));
+    }
+    if (region->lacks_file()) {
+      return std::unexpected(fmt::format("the file of its region '{}', {}, is missing: restore it",
+                                         entry->name, files.path_of(entry->id)));
     }
     persistent.insert(entry->id);
   }
-  auto& files = services.store.parts.of<region::RegionFiles>();
   if (!files.is_open()) return {};
   const auto kept = files.keep_only(persistent);
   return kept ? std::expected<void, std::string>() : std::unexpected(message(kept.error()));

@@ -46,7 +46,7 @@ std::string RegionFiles::path_of(std::uint32_t id) const {
 Result<FileMemory> RegionFiles::make(std::uint32_t id, std::uint64_t bytes) {
   remove_due();
   const std::string path = path_of(id);
-  ::unlink(path.c_str());  // of a region whose record was never durable
+  ::unlink(path.c_str());  // left by a region whose record was never durable
   const memory::Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
   if (!file) return refused_by_system();
   // A store to a page for which there is no space would end the process.
@@ -62,7 +62,7 @@ Result<FileMemory> RegionFiles::make(std::uint32_t id, std::uint64_t bytes) {
 
 Result<FileMemory> RegionFiles::find(std::uint32_t id, std::uint64_t bytes) {
   const memory::Descriptor file(::open(path_of(id).c_str(), O_RDWR | O_CLOEXEC));
-  if (!file) return refused_by_system();
+  if (!file) return errno == ENOENT ? Result<FileMemory>(FileMemory()) : refused_by_system();
   struct stat facts {};
   if (::fstat(file.number(), &facts) != 0) return refused_by_system();
   if (static_cast<std::uint64_t>(facts.st_size) != bytes) return fail(Code::corrupt, id);
@@ -84,20 +84,20 @@ Result<void> RegionFiles::sync_folder() const {
   return {};
 }
 
-void RegionFiles::remove(std::uint32_t id, catalog::RedoSink* sink,
+void RegionFiles::remove(std::uint32_t id, catalog::RedoSink& sink,
                          std::uint64_t sequence) noexcept {
   try {
     const std::lock_guard lock(mutex_);
-    leaving_.push_back({id, sink, sequence});
-  } catch (const std::bad_alloc&) {  // a later start finds it
+    removals_.push_back({id, &sink, sequence});
+  } catch (const std::bad_alloc&) {  // keep_only() of a later start removes it
   }
   remove_due();
 }
 
 void RegionFiles::remove_due() noexcept {
   const std::lock_guard lock(mutex_);
-  std::erase_if(leaving_, [&](const Leaving& each) {
-    if (each.sink != nullptr && each.sink->mark().durable() < each.sequence) return false;
+  std::erase_if(removals_, [&](const Removal& each) {
+    if (each.sink->mark().durable() < each.sequence) return false;
     return ::unlink(path_of(each.id).c_str()) == 0 || errno == ENOENT;
   });
 }

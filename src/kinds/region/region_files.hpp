@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Regions that keep their bytes: each is a file, named by the region's id, in a folder on persistent
-// memory (a file system with DAX), or on a tmpfs, as a model of it. It is mapped as it is, so what
-// is stored there past the cache is durable with no call of the kernel.
+// The files of persistent regions, each named by its region's id, in a folder on persistent memory (a
+// file system with DAX), or on a tmpfs as a model of it. A file is mapped, so stores past the cache
+// are durable without a system call.
 //
-// A store whose folder is only looked at has none of this open: there such regions are zeros.
+// A store that reads another's folder, to check it, does not open this: zeros stand for the files.
 //
 // Invariants
-// 1. A file is whole and durable, with its name, before its region is in a record.
-// 2. A file goes once the record that its region was dropped is durable, or at a later start.
+// 1. A file has its full length and a durable name before its region is in a record.
+// 2. A file is removed only when the record of its region's drop is durable: while the store runs,
+//    or by keep_only() at a later start.
 //
 // Thread: any.
 #pragma once
@@ -31,7 +32,7 @@ class RedoSink;
 
 namespace espalier::region {
 
-/// Bytes of a file, as memory of this process.
+/// A mapped file.
 class FileMemory {
  public:
   FileMemory() = default;
@@ -57,36 +58,38 @@ class FileMemory {
 
   std::byte* at_ = nullptr;
   std::uint64_t bytes_ = 0;
-  base::ForkMark mark_;  // a copy of it, where nothing is mapped, unmaps nothing
+  base::ForkMark mark_;  // MADV_DONTFORK: in a child nothing is mapped
 };
 
 class RegionFiles final : public store::StorePart {
  public:
-  /// Regions that are made from now on lie in this folder, which is made if only it is missing.
-  /// `is_model`: it is a tmpfs. Errors: system. Requires: nobody uses the store yet.
+  /// Uses this folder, and creates it if it is missing. `is_model`: it is on a tmpfs.
+  /// Errors: system. Requires: no other thread uses the store yet.
   Result<void> open(const std::string& path, bool is_model);
   [[nodiscard]] bool is_open() const { return !path_.empty(); }
 
-  // Of these, requires: is_open().
+  // Requires for all of these: is_open().
 
-  /// A new file of zeros, in space that is its own. One that a crash has left under that id goes.
-  /// Errors: system.
+  [[nodiscard]] std::string path_of(std::uint32_t id) const;
+  /// Creates a file of zeros with its space allocated. Replaces a file that a crash left under this
+  /// id. Errors: system.
   Result<FileMemory> make(std::uint32_t id, std::uint64_t bytes);
-  /// One that was made. Errors: system (ENOENT); corrupt (it has not so many bytes).
+  /// Maps a file that was made; nothing if there is none. Errors: system; corrupt (its length
+  /// differs).
   Result<FileMemory> find(std::uint32_t id, std::uint64_t bytes);
-  /// The file of a region that was dropped goes when records up to this one are durable, which is
-  /// looked at when another is made or goes. Null: none are made.
-  void remove(std::uint32_t id, catalog::RedoSink* sink, std::uint64_t sequence) noexcept;
-  /// Those of other regions than these go: what a crash has left. Errors: system.
+  /// Removes a dropped region's file once this sink's records up to `sequence` are durable, which
+  /// is checked whenever a file is made or removed. The sink outlives the regions.
+  void remove(std::uint32_t id, catalog::RedoSink& sink, std::uint64_t sequence) noexcept;
+  /// Removes the files of all other ids, which crashes left. Errors: system. Requires: no file is
+  /// being made; the drops of all other regions are durable.
   Result<void> keep_only(const std::set<std::uint32_t>& ids);
 
  private:
-  struct Leaving {
+  struct Removal {
     std::uint32_t id;
     catalog::RedoSink* sink;
     std::uint64_t sequence;
   };
-  [[nodiscard]] std::string path_of(std::uint32_t id) const;
   Result<FileMemory> map(const memory::Descriptor& file, std::uint64_t bytes) const;
   Result<void> sync_folder() const;
   void remove_due() noexcept;
@@ -94,7 +97,7 @@ class RegionFiles final : public store::StorePart {
   std::string path_;
   bool is_model_ = false;
   std::mutex mutex_;  // guards what follows
-  std::vector<Leaving> leaving_;
+  std::vector<Removal> removals_;
 };
 
 }  // namespace espalier::region

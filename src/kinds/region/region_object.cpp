@@ -47,10 +47,9 @@ Result<std::shared_ptr<RegionObject>> RegionObject::make(memory::Region& limited
   Result<memory::SharedMemory> memory = memory::SharedMemory();
   Result<FileMemory> file = FileMemory();
   if (source.is_persistent && source.files != nullptr && source.files->is_open()) {
-    file = source.is_there ? source.files->find(id, bytes) : source.files->make(id, bytes);
-  } else {
-    memory = memory::SharedMemory::create("espalier-region", bytes);
+    file = source.is_restored ? source.files->find(id, bytes) : source.files->make(id, bytes);
   }
+  if (file && !*file) memory = memory::SharedMemory::create("espalier-region", bytes);
   if (!memory || !file) {
     limited.uncharge(charged);
     return std::unexpected(memory ? file.error() : memory.error());
@@ -79,9 +78,10 @@ RegionObject::RegionObject(memory::Region& limited, std::uint32_t id, std::strin
 RegionObject::~RegionObject() {
   keys_.clear();
   if (memory_) memory_.discard();
-  // Its record is handed over by now, and a crash before that is durable finds the region again.
-  if (file_ && is_dropped()) {
-    source_.files->remove(id_, redo(), redo() != nullptr ? redo()->handed_over() : 0);
+  // The drop's record is handed over by now; a crash before it is durable finds the region again.
+  // Without a sink, records are being applied: the drop may be undone by the next start.
+  if (file_ && is_dropped() && redo() != nullptr) {
+    source_.files->remove(id_, *redo(), redo()->handed_over());
   }
   limited_.uncharge(charged_for(bytes()));
   --live_regions;
@@ -128,7 +128,7 @@ Result<std::uint64_t> RegionObject::fetch_add(std::uint64_t offset, std::uint64_
   const AccessGate::Pass pass(gate_);
   if (!pass) return fail(Code::not_found, id_);
   const std::uint64_t before = word(offset).fetch_add(amount);
-  keep_word(offset);
+  flush_word(offset);
   return before;
 }
 
@@ -139,11 +139,11 @@ Result<std::uint64_t> RegionObject::compare_swap(std::uint64_t offset, std::uint
   if (!pass) return fail(Code::not_found, id_);
   std::uint64_t seen = compare;
   word(offset).compare_exchange_strong(seen, swap);
-  keep_word(offset);  // one that was found is told, too
+  flush_word(offset);  // also if another writer's value is returned
   return seen;
 }
 
-void RegionObject::keep_word(std::uint64_t offset) const {
+void RegionObject::flush_word(std::uint64_t offset) const {
   if (!is_persistent()) return;
   base::write_back({at(offset), kWordBytes});
   base::fence_past_cache();
@@ -236,7 +236,6 @@ Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,
   });
 }
 
-// What a record says that a region is made of is its length, and whether it keeps its bytes.
 Result<std::shared_ptr<RegionObject>> restore_region(catalog::Catalog& catalog,
                                                      const catalog::CreatedObject& created) {
   PersistentForm form{};

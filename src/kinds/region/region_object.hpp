@@ -52,11 +52,11 @@ namespace espalier::region {
 
 class RegionKey;
 
-/// What the bytes of a region are when it is made.
+/// Where the bytes of a new region come from.
 struct RegionSource {
   bool is_persistent = false;
-  RegionFiles* files = nullptr;  // where persistent ones lie; not open: it is only looked at
-  bool is_there = false;         // it was made before
+  RegionFiles* files = nullptr;  // of persistent regions; if not open, zeros stand for the file
+  bool is_restored = false;      // it was made before, so a file exists, unless a drop removed it
 };
 
 class RegionObject final : public catalog::Object,
@@ -79,10 +79,11 @@ class RegionObject final : public catalog::Object,
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] std::uint64_t bytes() const { return memory_ ? memory_.bytes() : file_.bytes(); }
-  /// Whether it keeps its bytes: where it is only looked at, in a store that does.
+  /// Whether its bytes outlive the store, in a file.
   [[nodiscard]] bool is_persistent() const { return source_.is_persistent; }
-  /// Of a persistent one: whether it is only looked at, and of zeros.
-  [[nodiscard]] bool is_only_looked_at() const { return is_persistent() && !file_; }
+  /// Of a persistent region: whether zeros stand for its file, since the store has no files open or
+  /// none under its id.
+  [[nodiscard]] bool lacks_file() const { return is_persistent() && !file_; }
 
   // For all of these, errors: invalid_argument (detail: a RegionFault); not_found (it was dropped).
   // Cost: a few atomic operations, and the bytes.
@@ -117,19 +118,18 @@ class RegionObject final : public catalog::Object,
                memory::SharedMemory memory, FileMemory file, const RegionSource& source);
   void revoke(std::uint64_t number);
   [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::uint64_t offset) const;
-  /// A word that was changed or seen is durable, where the region keeps its bytes.
-  void keep_word(std::uint64_t offset) const;
+  /// Makes a word of a persistent region durable.
+  void flush_word(std::uint64_t offset) const;
   [[nodiscard]] fabric::Placement placement() const;
-
-  memory::Region& limited_;
-  const std::uint32_t id_;
-  const std::string name_;
   [[nodiscard]] std::byte* at(std::uint64_t offset) const {
     return memory_ ? memory_.at(offset) : file_.at(offset);
   }
 
-  const memory::SharedMemory memory_;  // or
-  const FileMemory file_;              // persistent memory
+  memory::Region& limited_;
+  const std::uint32_t id_;
+  const std::string name_;
+  const memory::SharedMemory memory_;  // either this
+  const FileMemory file_;              // or this has the bytes
   const RegionSource source_;
   mutable AccessGate gate_;
 

@@ -394,6 +394,15 @@ class PersistentRegions : public Regions {
     const std::filesystem::directory_iterator all(folder_.string());
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
   }
+  static Result<void> restore_into(tree::StoreCore& store, std::string_view record) {
+    return catalog::apply_record(
+        store.catalog, record,
+        [&](const catalog::CreatedObject& created) -> Result<void> {
+          const auto restored = restore_region(store.catalog, created);
+          return restored ? Result<void>() : std::unexpected(restored.error());
+        },
+        [](const catalog::RedoHead&, std::string_view) -> Result<void> { return {}; });
+  }
 
   base::TemporaryFolder folder_{"/dev/shm"};
 };
@@ -410,21 +419,13 @@ TEST_F(PersistentRegions, AreMadeAgainOfWhatTheyHad) {
     EXPECT_EQ(*made->compare_swap(8, 5, 7), 5u);
   }
   store_.catalog.record_to(nullptr);
-  const auto restore_into = [&](tree::StoreCore& store) {
-    return catalog::apply_record(
-        store.catalog, sink.records().front(),
-        [&](const catalog::CreatedObject& created) -> Result<void> {
-          const auto restored = restore_region(store.catalog, created);
-          return restored ? Result<void>() : std::unexpected(restored.error());
-        },
-        [](const catalog::RedoHead&, std::string_view) -> Result<void> { return {}; });
-  };
+  const std::string_view record = sink.records().front();
   const auto region_of = [] {
     return *memory::Region::reserve({.bytes_max = std::uint64_t{64} << 20, .huge_pages = false});
   };
   tree::StoreCore other(region_of(), 8);
   open(other);
-  ASSERT_TRUE(restore_into(other));
+  ASSERT_TRUE(restore_into(other, record));
   const auto again = *other.catalog.open<RegionObject>("r");
   std::vector<std::byte> found(text.size());
   ASSERT_TRUE(again->read(4093 - text.size(), found));
@@ -432,12 +433,37 @@ TEST_F(PersistentRegions, AreMadeAgainOfWhatTheyHad) {
   EXPECT_EQ(*again->fetch_add(8, 0), 7u);
 
   tree::StoreCore looks(region_of(), 8);
-  ASSERT_TRUE(restore_into(looks));
-  EXPECT_TRUE((*looks.catalog.open<RegionObject>("r"))->is_only_looked_at());
+  ASSERT_TRUE(restore_into(looks, record));
+  EXPECT_TRUE((*looks.catalog.open<RegionObject>("r"))->lacks_file());
   std::filesystem::resize_file(folder_ / std::to_string(again->id()), 100);
   tree::StoreCore shorter(region_of(), 8);
   open(shorter);
-  EXPECT_EQ(restore_into(shorter).error().code, Code::corrupt);
+  EXPECT_EQ(error_of(restore_into(shorter, record)).code, Code::corrupt);
+}
+
+// The record of a region comes again at each start until a checkpoint has replaced its segment,
+// also if a later record has dropped the region and its file is gone.
+TEST_F(PersistentRegions, AreRestoredWithoutAFile) {
+  catalog::RecordingSink sink;
+  store_.catalog.record_to(&sink);
+  make("r", 100);
+  store_.catalog.record_to(nullptr);
+  ASSERT_TRUE(store_.parts.of<RegionFiles>().keep_only({}));
+  tree::StoreCore other(
+      *memory::Region::reserve({.bytes_max = std::uint64_t{64} << 20, .huge_pages = false}), 8);
+  open(other);
+  ASSERT_TRUE(restore_into(other, sink.records().front()));
+  const auto restored = *other.catalog.open<RegionObject>("r");
+  EXPECT_TRUE(restored->is_persistent());
+  EXPECT_TRUE(restored->lacks_file());
+  EXPECT_EQ(*restored->fetch_add(8, 1), 0u);
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(PersistentRegions, ADropThatIsAppliedKeepsTheFile) {
+  make("r", 100);
+  ASSERT_TRUE(store_.catalog.drop("r", ObjectKind::region));
+  EXPECT_EQ(files(), 1u) << "the next start decides";
 }
 
 TEST_F(PersistentRegions, FilesGoOnceADropIsDurable) {
