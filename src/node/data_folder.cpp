@@ -309,9 +309,14 @@ std::uint64_t DataFolder::file_bytes() {
   return bytes + checkpoint_bytes;
 }
 
+// A full store must take erases, of which recovery may have used up the reserves.
+//
 // At the bound, too: a start that waited for a checkpoint would wait for itself.
 std::expected<void, std::string> DataFolder::record(offload::Services& services,
                                                     std::span<const offload::Kind> own_kinds) {
+  if (!services.store.refill_reserves()) {
+    return cannot_use(path_, "there is no memory for erases: raise memory.limit");
+  }
   services.catalog().record_to(&log_->writer());
   log_->writer().lift_bound();
   const auto recorded = offload::record_recovered(services, own_kinds);

@@ -154,6 +154,20 @@ void HashMap::reserve_for_erases() noexcept {
   if (versions && !planted(Bug::spare_links_not_first)) refill_spare_links();
 }
 
+bool HashMap::refill_reserve(memory::BufferCache&) noexcept {
+  if (!versions) return true;
+  refill_spare_links();
+  if (spare_links() != 0) return true;
+  const auto page = store_.pool.allocate(memory::kRecordsClass);
+  if (!page) return false;
+  if (!records_.adopt_page(kLinkClass, *page)) {
+    store_.pool.release(*page, memory::kRecordsClass);
+    return false;
+  }
+  refill_spare_links();
+  return spare_links() != 0;
+}
+
 void HashMap::refill_spare_links() noexcept {
   const std::lock_guard lock(spare_mutex_);
   const std::size_t have = spare_links_.size();

@@ -188,6 +188,7 @@ class HashMap final : public HashView,
   void add_values(std::span<std::uint64_t> of_classes) const override;
   /// What it has in reserve are records, in pages with others.
   void repack_spares() override {}
+  [[nodiscard]] bool refill_reserve(memory::BufferCache&) noexcept override;
   /// A step is a segment, with the long pairs of its keys, or a page of records.
   bool free_some(std::uint32_t steps) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }

@@ -166,5 +166,35 @@ TEST_F(FullRedoRuns, ApplyWhatErasesMadeRoomFor) {
   EXPECT_EQ(audit(*other(user.map())), std::vector<std::string>{});
 }
 
+/// The store that records are applied to is smaller than the one that was filled.
+class TooFullRedoRuns : public RecordRuns {
+ protected:
+  TooFullRedoRuns() : RecordRuns(std::uint64_t{16} << 20, std::uint64_t{8} << 20) {}
+};
+
+// Records take the reserves of erases, and keep them.
+TEST_F(TooFullRedoRuns, LeaveAStoreThatTakesErases) {
+  MapUser user(context_, create({.node_bytes = 8192}));
+  const auto key_of = [](std::uint64_t i) {
+    return "key" + std::to_string(10'000'000 + i * 7919 % 1'000'000);
+  };
+  std::uint64_t next = 0;
+  while (user.put(key_of(next), std::string(100, 'v')).ok) ++next;
+  const auto records = sink_.records();
+  std::size_t applied = 0;
+  while (applied < records.size() && apply(records[applied])) ++applied;
+  ASSERT_LT(applied, records.size());
+  MapCore& made = *other(user.map());
+  EXPECT_LT(made.spare_nodes.size(), made.spares_wanted());
+  ASSERT_TRUE(other_.refill_reserves());
+  EXPECT_EQ(made.spare_nodes.size(), made.spares_wanted());
+  EXPECT_LE(other_.region.taken_bytes(), other_.region.limit_bytes() + 2 * memory::kExtentBytes);
+  MapUser again(other_context_, other(user.map()));
+  for (const auto& [key, value] : again.items()) ASSERT_TRUE(again.write(Op::erase, key).ok) << key;
+  EXPECT_TRUE(again.put("key", std::string(100, 'v')).ok);
+  EXPECT_EQ(again.items().size(), 1u);
+  EXPECT_EQ(audit(made), std::vector<std::string>{});
+}
+
 }  // namespace
 }  // namespace espalier::tree

@@ -179,14 +179,15 @@ std::uint64_t MapCore::memory_bytes() const {
   return bytes + store.reclaimer.waiting(*this, false).bytes;
 }
 
-void MapCore::refill_spares(memory::BufferCache& cache) {
+bool MapCore::refill_spares(memory::BufferCache& cache) {
   const std::lock_guard lock(spare_mutex);
   while (spare_nodes.size() < spares_wanted()) {
     const auto spare = cache.allocate(node_class);
-    if (!spare) return;
+    if (!spare) return false;
     spare_nodes.push_back(*spare);
   }
   spares_taken.store(false, std::memory_order_relaxed);
+  return true;
 }
 
 void MapCore::set_dropped() {

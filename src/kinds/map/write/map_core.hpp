@@ -118,8 +118,11 @@ class MapCore final : public MapView,
     return std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
   }
   std::atomic<bool> spares_taken{false};  // by erases: there are fewer than wanted
-  /// Puts by again what erases have taken, as far as there is memory.
-  void refill_spares(memory::BufferCache& cache);
+  /// Puts by again what erases have taken, as far as there is memory. Returns whether there are all.
+  bool refill_spares(memory::BufferCache& cache);
+  [[nodiscard]] bool refill_reserve(memory::BufferCache& cache) noexcept override {
+    return refill_spares(cache);
+  }
   /// Has them lie where other nodes lie, so that they keep no extents for themselves.
   void repack_spares() override;
   // First what erases have taken of the spares: else writes of other threads, short of memory too,
