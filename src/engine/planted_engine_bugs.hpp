@@ -39,6 +39,10 @@ enum class Bug : std::uint8_t {
 
   // Of records that several threads apply (parallel_redo.hpp).
   redo_barrier_passed,  // records that create and drop objects wait for no other
+
+  // Of versions after recovery (redo_target.hpp).
+  versions_of_earlier_runs,        // items get versions that an earlier run gave to others
+  recovered_versions_unrecorded,   // the next recovery may give those of this one to others
 };
 
 using base::planted;

@@ -71,6 +71,13 @@ LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms, const A
     if (planted(Bug::overlap_skipped)) terms.from = found->newest->through + 1;
     terms.through = found->newest->through;
     terms.incarnation = found->newest->incarnation;
+  }
+  if (terms.begins) {
+    const auto incarnation = next_incarnation(folder, terms);
+    if (!incarnation) return std::unexpected(incarnation.error());
+    terms.begins(*incarnation);
+  }
+  if (found->newest) {
     if (auto read = read_checkpoint(folder, *found->newest, apply); !read) {
       return std::unexpected(read.error());
     }

@@ -69,11 +69,12 @@ class Recovery {
     result_.next_incarnation = terms.incarnation + 1;
   }
 
+  LogResult<std::uint64_t> next_incarnation() {
+    if (auto read = read_headers(); !read) return std::unexpected(read.error());
+    return result_.next_incarnation;
+  }
   LogResult<Recovered> run() {
-    if (auto found = find_segments(); !found) return std::unexpected(found.error());
-    for (Entry& entry : entries_) {
-      if (auto read = read_header(entry); !read) return std::unexpected(read.error());
-    }
+    if (auto read = read_headers(); !read) return std::unexpected(read.error());
     limit_entries();
     for (const Entry& entry : entries_) {
       if (auto taken = take(entry); !taken) return std::unexpected(taken.error());
@@ -85,6 +86,16 @@ class Recovery {
   std::unexpected<LogError> fault(LogFault fault, const Entry& entry, std::uint64_t offset,
                                   Error error = {Code::corrupt, 0, 0}) const {
     return log_fail(error, fault, entry.file, offset, expected_);
+  }
+
+  LogResult<void> read_headers() {
+    if (auto found = find_segments(); !found) return found;
+    for (Entry& entry : entries_) {
+      if (auto read = read_header(entry); !read) return read;
+      // It may be of an incarnation of its own.
+      if (!entry.header) ++result_.next_incarnation;
+    }
+    return {};
   }
 
   LogResult<void> find_segments() {
@@ -356,6 +367,11 @@ class Recovery {
 };
 
 }  // namespace
+
+LogResult<std::uint64_t> next_incarnation(LogFolder& folder, const RecoveryTerms& terms) {
+  const ApplyRecord none;
+  return Recovery(folder, terms, none).next_incarnation();
+}
 
 LogResult<Recovered> recover(LogFolder& folder, const RecoveryTerms& terms,
                              const ApplyRecord& apply) {

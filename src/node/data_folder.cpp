@@ -260,6 +260,12 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
     if (applied_.records % kTellEvery == 0 && terms.recovering) terms.recovering(applied_);
     return redo.apply(record);
   };
+  // Members of a chain take their versions from its head, whose runs are others.
+  if (!terms.show) {
+    options.recovery.begins = [&](std::uint64_t incarnation) {
+      redo.begin_versions_above(offload::versions_before_run(incarnation));
+    };
+  }
   options.applied = [&] { return redo.finish(); };
   auto opened = log::Log::open(*log_folder_, options, apply);
   if (opened) {

@@ -16,17 +16,26 @@ namespace {
 
 constexpr std::uint64_t kWorlds = 100;
 
+struct WorldsOf {
+  bool appends = true;
+  bool async = false;
+  bool has_runs = true;
+};
+/// In which a version comes again only by what recovery and reservations record of versions.
+constexpr WorldsOf kWithoutRuns{.async = true, .has_runs = false};
+
 /// What is wrong in the first of the worlds in which something is, and has this in its words;
 /// empty: nothing.
-std::string first_wrong(const std::string& like = {}, bool appends = true, bool async = false) {
+std::string first_wrong(const std::string& like = {}, const WorldsOf& worlds = {}) {
   for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
     testing::TestPartResultArray wrong;
     {
       const testing::ScopedFakeTestPartResultReporter intercept(
           testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &wrong);
       StoreWorld world(seed);
-      world.appends = appends;
-      world.async = async;
+      world.appends = worlds.appends;
+      world.async = worlds.async;
+      world.has_runs = worlds.has_runs;
       for (int life = 0; life < 12 && wrong.size() == 0; ++life) live_some_lives(world, 1);
     }
     for (int i = 0; i < wrong.size(); ++i) {
@@ -38,21 +47,20 @@ std::string first_wrong(const std::string& like = {}, bool appends = true, bool 
 }
 
 template <class Bug>
-void expect_noticed(Bug bug, const std::string& like = {}, bool appends = true,
-                    bool async = false) {
+void expect_noticed(Bug bug, const std::string& like = {}, const WorldsOf& worlds = {}) {
   const base::Planted planted(bug);
-  const std::string wrong = first_wrong(like, appends, async);
+  const std::string wrong = first_wrong(like, worlds);
   EXPECT_NE(wrong, "");
   ::testing::Test::RecordProperty("wrong", wrong);
 }
 
 TEST(CheckpointPlanted, NothingIsWrongWithoutABug) {
   EXPECT_EQ(first_wrong(), "");
-  EXPECT_EQ(first_wrong({}, true, true), "");
+  EXPECT_EQ(first_wrong({}, {.async = true}), "");
 }
 
 TEST(CheckpointPlanted, AVersionThatIsReleasedBeforeItIsReservedIsNoticed) {
-  expect_noticed(tree::Bug::reservation_not_awaited, "a version would come again", true, true);
+  expect_noticed(tree::Bug::reservation_not_awaited, "a version would come again", kWithoutRuns);
 }
 
 TEST(CheckpointPlanted, ACopyThatForgetsSlotsOfAnEncryptedTableIsNoticed) {
@@ -60,7 +68,7 @@ TEST(CheckpointPlanted, ACopyThatForgetsSlotsOfAnEncryptedTableIsNoticed) {
 }
 
 TEST(CheckpointPlanted, ACopyThatForgetsWhatIsReservedIsNoticed) {
-  expect_noticed(offload::Bug::copy_without_reserved, "a version would come again", true, true);
+  expect_noticed(offload::Bug::copy_without_reserved, "a version would come again", kWithoutRuns);
 }
 
 TEST(CheckpointPlanted, RemovingSegmentsBeforeTheCheckpointIsThereIsNoticed) {
@@ -72,7 +80,7 @@ TEST(CheckpointPlanted, BelievingOneBeforeTheLogIsDurableUpToItsEndIsNoticed) {
 }
 
 TEST(CheckpointPlanted, AnErasedKeyThatComesBackIsNoticed) {
-  expect_noticed(log::Bug::overlap_skipped, " not '' ", false);
+  expect_noticed(log::Bug::overlap_skipped, " not '' ", {.appends = false});
 }
 
 TEST(CheckpointPlanted, CopyingBeforeWhatIsRecordedIsVisibleIsNoticed) {
