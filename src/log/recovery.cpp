@@ -69,9 +69,12 @@ class Recovery {
     result_.next_incarnation = terms.incarnation + 1;
   }
 
-  LogResult<std::uint64_t> next_incarnation() {
+  LogResult<SegmentHeaders> headers() {
     if (auto read = read_headers(); !read) return std::unexpected(read.error());
-    return result_.next_incarnation;
+    const bool reaches_back = std::ranges::any_of(entries_, [](const Entry& entry) {
+      return !entry.header || entry.header->first_sequence == 1;
+    });
+    return SegmentHeaders{result_.next_incarnation, reaches_back};
   }
   LogResult<Recovered> run() {
     if (auto read = read_headers(); !read) return std::unexpected(read.error());
@@ -368,9 +371,9 @@ class Recovery {
 
 }  // namespace
 
-LogResult<std::uint64_t> next_incarnation(LogFolder& folder, const RecoveryTerms& terms) {
+LogResult<SegmentHeaders> read_segment_headers(LogFolder& folder, const RecoveryTerms& terms) {
   const ApplyRecord none;
-  return Recovery(folder, terms, none).next_incarnation();
+  return Recovery(folder, terms, none).headers();
 }
 
 LogResult<Recovered> recover(LogFolder& folder, const RecoveryTerms& terms,

@@ -37,7 +37,7 @@ struct RecoveryTerms {
   std::uint64_t through = 0;      // records up to here were durable, from the checkpoint
   std::uint64_t incarnation = 0;  // of the log at the checkpoint
   /// For recover_all(): called before the first record is applied, with the incarnation in which
-  /// the log continues: one for each time that it is opened, ascending. Empty: it is not computed.
+  /// the log continues: one for each time that it is opened, ascending.
   std::function<void(std::uint64_t incarnation)> begins{};
 };
 
@@ -76,10 +76,14 @@ struct Recovered {
   std::vector<LogError> damaged_checkpoints;
 };
 
-/// The incarnation in which the log continues after recovery, from the headers of its segments.
-/// Cost: a unit of each. Errors: newer, other_node, system.
-[[nodiscard]] LogResult<std::uint64_t> next_incarnation(LogFolder& folder,
-                                                        const RecoveryTerms& terms);
+/// What the headers of segments say before records are read.
+struct SegmentHeaders {
+  std::uint64_t next_incarnation = 1;  // in which the log continues
+  bool may_reach_back = false;         // perhaps to the first record: a checkpoint is not needed
+};
+/// Cost: reads a unit of each segment. Errors: newer, other_node, system.
+[[nodiscard]] LogResult<SegmentHeaders> read_segment_headers(LogFolder& folder,
+                                                             const RecoveryTerms& terms);
 
 /// Reads the log in a folder, and calls `apply` for each record from `from` on.
 /// Errors: newer, other_node, begins_late, refused, system; header, hole and out_of_order for

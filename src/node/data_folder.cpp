@@ -36,6 +36,13 @@ std::unexpected<std::string> cannot_use(const std::string& path, std::string_vie
   return std::unexpected(fmt::format("cannot use the data folder '{}': {}", path, why));
 }
 
+/// Why a record that a start cannot do without has no place.
+std::string why_unrecorded(const Error& error) {
+  std::string words = message(error);
+  if (error.code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
+  return words;
+}
+
 /// Creates a folder for this user alone, with a durable name, or finds one.
 Result<void> make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0700) == 0) {
@@ -157,11 +164,7 @@ std::expected<void, std::string> DataFolder::go_on_after_loss(
     offload::Services& services, std::span<const offload::Kind> own_kinds) {
   const bool accepted = recovered().cut && recovered().cut->accepted;
   if (!accepted && !recovered().after_loss) return {};
-  const auto wrong = [&](const Error& error) {
-    std::string words = message(error);
-    if (error.code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
-    return cannot_use(path_, words);
-  };
+  const auto wrong = [&](const Error& error) { return cannot_use(path_, why_unrecorded(error)); };
   for (const catalog::EntryPointer& entry : services.catalog().list()) {
     if (const auto done = entry->object->go_on_after_loss(); !done) return wrong(done.error());
   }
@@ -327,7 +330,7 @@ std::expected<void, std::string> DataFolder::record(offload::Services& services,
   log_->writer().lift_bound();
   const auto recorded = offload::record_recovered(services, own_kinds);
   log_->writer().keep_bound();
-  if (!recorded) return cannot_use(path_, message(recorded.error()));
+  if (!recorded) return cannot_use(path_, why_unrecorded(recorded.error()));
   return {};
 }
 

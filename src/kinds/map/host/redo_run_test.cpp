@@ -31,7 +31,8 @@ class RecordRuns : public RedoMaps {
     for (std::size_t at = 0; at < records.size();) {
       const std::size_t count = std::min(most, records.size() - at);
       std::size_t applied = 0;
-      const auto done = apply_redo_run(other_context_, map, records.subspan(at, count), applied);
+      const auto done =
+          apply_redo_run(other_context_, map, records.subspan(at, count), applied, state_);
       ASSERT_TRUE(done) << message(done.error()) << " of record " << at + applied;
       at += count;
     }
@@ -41,6 +42,8 @@ class RecordRuns : public RedoMaps {
     records.erase(records.begin());
     return records;
   }
+
+  RedoRunState state_;
 };
 
 class RedoRuns : public RecordRuns {
@@ -102,6 +105,18 @@ TEST_F(RedoRuns, FillLeavesOfAscendingKeysAsSingleWritesDo) {
   EXPECT_LE(made.leaves.load(), user_.map().leaves.load() * 11 / 10);
 }
 
+// The next runs know that the store was full, and for how long that is believed.
+TEST_F(RedoRuns, AreAppliedOneByOneWhereTheLastRunFoundNoMemory) {
+  for (int i = 0; i < 300; ++i) user_.put(TreeFixture::numbered(i), "value");
+  MapCore& made = make_other(user_.map());
+  state_.one_by_one = 200;
+  apply_runs(made, own_records(), 64);
+  EXPECT_EQ(state_.one_by_one, 0u);
+  EXPECT_GT(made.log_merges.sum(), 0u);  // of single writes; the others were built into leaves
+  MapUser other(other_context_, this->other(user_.map()));
+  EXPECT_EQ(other.items(), user_.items());
+}
+
 // Each append replaces a leaf, which waits for nobody.
 TEST_F(RedoRuns, CollectTheLeavesThatAppendsReplace) {
   for (int i = 0; i < 40'000; ++i) user_.put(TreeFixture::numbered(i), std::string(64, 'v'));
@@ -117,7 +132,7 @@ TEST_F(RedoRuns, SayWhichRecordWasRefused) {
   const std::string broken = std::string(records[60].substr(0, records[60].size() - 1));
   records[60] = broken;
   std::size_t applied = 0;
-  const auto done = apply_redo_run(other_context_, made, records, applied);
+  const auto done = apply_redo_run(other_context_, made, records, applied, state_);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::corrupt);
   EXPECT_EQ(applied, 60u);
