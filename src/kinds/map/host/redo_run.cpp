@@ -14,6 +14,7 @@
 
 #include "base/assert.hpp"
 #include "kinds/map/host/host_executor.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/write/append_items.hpp"
 #include "kinds/map/write/apply_redo.hpp"
 
@@ -79,7 +80,7 @@ class RedoRun final : private Handler {
   void add(const SingleRedo& write, std::size_t index) {
     if (ascends_ && !goes_on_ascending(write)) end_ascending();
     if (refused_) return;
-    if (!ascends_ && (window_.size() >= KeysInFlight::kKeysMax || !keys_.add(write.key))) {
+    if (!ascends_ && (window_.size() >= KeysInFlight::kKeysMax || is_in_flight(write.key))) {
       if (!write_window()) return;
     }
     if (is_one_by_one()) return apply_alone(index);  // since just now
@@ -89,6 +90,10 @@ class RedoRun final : private Handler {
     }
     window_.push_back({write, index});
     version_ = std::max(version_, write.version);
+  }
+  /// Else it is from now on.
+  [[nodiscard]] bool is_in_flight(std::string_view key) {
+    return !keys_.add(key) && !planted(Bug::redo_key_twice_in_flight);
   }
   [[nodiscard]] bool is_short_put(const SingleRedo& write) const {
     return !write.erase && write.value.size() <= map_.geometry.inline_value_bytes_max;
@@ -115,6 +120,7 @@ class RedoRun final : private Handler {
   /// Each gets the version of the last of them or a later one. False: one was refused.
   bool write_window() {
     if (window_.empty()) return !refused_;
+    if (planted(Bug::redo_version_ignored)) version_ = 0;
     if (version_ != 0) map_.clock.go_on_above(version_ - 1);
     const bool appended = ascends_ && window_.size() >= kAppendMin && append();
     if (!appended && !refused_) write_in_flight();

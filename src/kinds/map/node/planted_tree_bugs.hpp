@@ -63,6 +63,10 @@ enum class Bug : std::uint8_t {
   record_outside_lock,         // a record is handed over when its leaves are unlocked
   record_after_release,        // a record is handed over when its version is released
   reservation_not_awaited,     // versions are released before they are reserved durably
+  redo_key_twice_in_flight,    // records of one key are applied together, and pass each other
+  redo_version_ignored,        // recovery gives out versions that records have
+  appended_over_last_key,      // leaves are built of a key that the last leaf has already
+  reserve_not_refilled,        // erases find no node in a store that recovery has filled
 };
 
 /// Steps between which another thread may do anything. A test that wants it done there, and not

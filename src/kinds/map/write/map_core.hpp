@@ -121,7 +121,7 @@ class MapCore final : public MapView,
   /// Puts by again what erases have taken, as far as there is memory. Returns whether there are all.
   bool refill_spares(memory::BufferCache& cache);
   [[nodiscard]] bool refill_reserve(memory::BufferCache& cache) noexcept override {
-    return refill_spares(cache);
+    return planted(Bug::reserve_not_refilled) || refill_spares(cache);
   }
   /// Has them lie where other nodes lie, so that they keep no extents for themselves.
   void repack_spares() override;
