@@ -22,6 +22,8 @@
 #include "espalier/sequencer.hpp"
 #include "log/mapped_folder.hpp"
 #include "node/node.hpp"
+#include "node/testing/http_fixture.hpp"
+#include "node/testing/metrics_reader.hpp"
 #include "tests/support/node_config.hpp"
 
 namespace espalier::test {
@@ -230,6 +232,45 @@ TEST_F(NodeWithData, RegionsOnPersistentMemoryKeepTheirBytes) {
   config_.data.persistent_regions = true;
   std::filesystem::remove_all(memory / "data" / "regions");
   EXPECT_NE(refusal().find("is missing"), std::string::npos) << mistake_;
+}
+
+TEST_F(NodeWithData, MetricsTellHowFarAStartHasCome) {
+  constexpr int kWrites = 5000;
+  config_.data.durability = Durability::async;
+  ASSERT_NO_FATAL_FAILURE(start());
+  {
+    Store store = connect();
+    Map map = *store.open_map("default");
+    for (int i = 0; i < kWrites; ++i) ASSERT_TRUE(map.put(std::to_string(i), "value"));
+    ASSERT_TRUE(store.await_durable());
+  }
+  node_.reset();
+  node::HttpListener free_soon([] { return std::string(); });
+  ASSERT_TRUE(free_soon.start(0));
+  config_.metrics.port = free_soon.port();
+  free_soon.stop();
+  std::string page;
+  std::string health;
+  node::RecoveryProgress progress;
+  options_.recovering = [&](const node::RecoveryProgress& now) {
+    if (!page.empty()) return;
+    progress = now;
+    page = node::body_of(node::get(config_.metrics.port, "/metrics"));
+    health = node::status_of(node::get(config_.metrics.port, "/healthz"));
+  };
+  ASSERT_NO_FATAL_FAILURE(start());
+  const node::ReadMetrics then = node::MetricsReader::read(page);
+  EXPECT_GT(progress.records, 0u);
+  EXPECT_EQ(then.at("espalier_recovered_records").at(), static_cast<double>(progress.records));
+  EXPECT_EQ(then.at("espalier_recovered_bytes").at(), static_cast<double>(progress.bytes));
+  EXPECT_GE(then.at("espalier_recovery_expected_bytes").at(), static_cast<double>(progress.bytes));
+  EXPECT_TRUE(then.at("espalier_connections").samples.empty());
+  EXPECT_NE(health.find("503"), std::string::npos) << health;
+  EXPECT_EQ(node::body_of(node::get(config_.metrics.port, "/healthz")), "ok");
+  const node::ReadMetrics now =
+      node::MetricsReader::read(node::body_of(node::get(config_.metrics.port, "/metrics")));
+  EXPECT_GE(now.at("espalier_recovered_records").at(), kWrites);
+  EXPECT_FALSE(now.at("espalier_connections").samples.empty());
 }
 
 TEST_F(NodeWithData, AFolderIsOneNodes) {

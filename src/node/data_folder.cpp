@@ -253,6 +253,7 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
   if (!started) return std::unexpected(message(started.error()));
   offload::ParallelRedo& redo = **started;
   if (terms.recovering) applied_.bytes_max = file_bytes();
+  const std::uint64_t began_ns = base::monotonic_ns();
   const auto apply = [&](std::uint64_t sequence,
                          std::span<const std::byte> record) -> Result<void> {
     if (terms.show) {
@@ -260,7 +261,10 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
     }
     ++applied_.records;
     applied_.bytes += record.size();
-    if (applied_.records % kTellEvery == 0 && terms.recovering) terms.recovering(applied_);
+    if (applied_.records % kTellEvery == 0 && terms.recovering) {
+      applied_.ns = base::monotonic_ns() - began_ns;
+      terms.recovering(applied_);
+    }
     return redo.apply(record);
   };
   // Members of a chain take their versions from its head, whose runs are others.

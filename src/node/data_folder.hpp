@@ -35,6 +35,7 @@ struct RecoveryProgress {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;      ///< of them
   std::uint64_t bytes_max = 0;  ///< of the files to read: slightly more than `bytes` becomes
+  std::uint64_t ns = 0;         ///< since recovery began
 };
 
 class DataFolder {
@@ -78,6 +79,8 @@ class DataFolder {
   [[nodiscard]] const log::Recovered& recovered() const { return log_->recovered(); }
   [[nodiscard]] std::uint64_t applied_records() const { return applied_.records; }
   [[nodiscard]] std::uint64_t applied_bytes() const { return applied_.bytes; }
+  /// Bytes of the files from which they were read; 0 if progress was not asked for.
+  [[nodiscard]] std::uint64_t expected_bytes() const { return applied_.bytes_max; }
   [[nodiscard]] std::uint64_t applied_ns() const { return applied_ns_; }
   /// The inputs of a checkpoint; the folder outlives it. Requires: as open().
   [[nodiscard]] offload::CheckpointRun::Terms checkpoint_terms(
