@@ -17,9 +17,9 @@
 
 namespace espalier::offload {
 
-/// The version above which a run of a store begins, by the log's incarnation (log/recovery.hpp): all
-/// that earlier runs gave out are at or below it, durable or not, while no clock takes more than
-/// 2^42 in one run.
+/// The version above which a run of a store begins, by the log's incarnation (log/recovery.hpp).
+/// All that earlier runs gave out are at or below it, durable or not, while no clock takes more
+/// than 2^42 in one run.
 [[nodiscard]] constexpr std::uint64_t versions_before_run(std::uint64_t incarnation) {
   constexpr std::uint64_t kRunsMax = std::uint64_t{1} << 20;  // 2^63 is no version
   return (incarnation < kRunsMax ? incarnation : kRunsMax) << 42;

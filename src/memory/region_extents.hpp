@@ -16,8 +16,8 @@
 // E2. Spare extents, and the addresses of former spares, are below end_, not taken, and not
 //     charged.
 // E3. When a call that takes memory returns, taken memory and spares are within the limit, or there
-//     are no spares. A spare under preparation then is dropped when it is ready, if there is no room
-//     for it.
+//     are no spares. A spare under preparation then is dropped when it is ready, if there is no
+//     room for it.
 #pragma once
 
 #include <sched.h>

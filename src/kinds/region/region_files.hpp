@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The files of persistent regions, each named by its region's id, in a folder on persistent memory (a
-// file system with DAX), or on a tmpfs as a model of it. A file is mapped, so stores past the cache
-// are durable without a system call.
+// The files of persistent regions, each named by its region's id, in a folder on persistent memory
+// (a file system with DAX), or on a tmpfs as a model of it. A file is mapped, so stores past the
+// cache are durable without a system call.
 //
 // A store that reads another's folder, to check it, does not open this: zeros stand for the files.
 //

@@ -17,10 +17,10 @@
 // 2. Words of 8 bytes at multiples of 8 are not torn, and all atomics on them go through one unit:
 //    the processor's.
 //
-// The bytes are not recorded: after recovery they are zeros, unless the region is persistent: a file
-// on persistent memory (region_files.hpp), which is written past the processor's cache. Over a
-// fabric it is registered as persistent (fabric/placement.hpp), and no session may map it or modify
-// it by atomics of the fabric: such clients send requests to the node.
+// The bytes are not recorded: after recovery they are zeros, unless the region is persistent. Then
+// they are a file on persistent memory (region_files.hpp), written past the processor's cache. Over
+// a fabric it is registered as persistent (fabric/placement.hpp), and no session may map it or
+// modify it by atomics of the fabric: such clients send requests to the node.
 //
 // Thread: any.
 #pragma once
@@ -97,8 +97,8 @@ class RegionObject final : public catalog::Object,
                                      std::uint64_t swap);
 
   /// A key for sessions of a domain; of a persistent region without atomics, and for peers that do
-  /// not map it. `place`: destroyed once the key is revoked. Cost: a registration, and a descriptor.
-  /// Errors: not_found (it was dropped); those of RegionTable::offer.
+  /// not map it. `place`: destroyed once the key is revoked. Cost: a registration, and a
+  /// descriptor. Errors: not_found (it was dropped); those of RegionTable::offer.
   Result<RegionKey> offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
                           fabric::Domain domain, std::shared_ptr<const void> place = {});
   /// Number of valid keys.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Recovery of a map that breaks one rule is noticed. That nothing is wrong without a bug is shown by
+// Recovery of a map that breaks one rule is noticed. Without a bug nothing is wrong: see
 // redo_run_test.cpp.
 #include <gtest/gtest.h>
 

@@ -118,7 +118,7 @@ class MapCore final : public MapView,
     return std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
   }
   std::atomic<bool> spares_taken{false};  // by erases: there are fewer than wanted
-  /// Puts by again what erases have taken, as far as there is memory. Returns whether there are all.
+  /// Reserves again what erases have taken, as far as there is memory. Returns whether that is all.
   bool refill_spares(memory::BufferCache& cache);
   [[nodiscard]] bool refill_reserve(memory::BufferCache& cache) noexcept override {
     return planted(Bug::reserve_not_refilled) || refill_spares(cache);
