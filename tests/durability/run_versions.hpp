@@ -12,6 +12,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "catalog/testing/recording_sink.hpp"
 #include "engine/parallel_redo.hpp"
