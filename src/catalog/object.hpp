@@ -24,7 +24,6 @@ class VersionClock;
 namespace espalier::catalog {
 
 class RedoSink;
-class ReservedVersions;
 class SampleList;
 class TransactionPart;
 class TransactionPlaces;
@@ -82,8 +81,6 @@ class Object {
   [[nodiscard]] bool answers_early() const { return async_ || redo_ == nullptr; }
   /// What a crash may lose of it.
   [[nodiscard]] virtual Durability durability() const;
-  /// Of such an object with versions: which of them may be released so early. Null: none may.
-  [[nodiscard]] ReservedVersions* reserved() const { return reserved_.get(); }
   /// The sequence of the newest record of what who opens it is told, beyond that it is there; 0:
   /// there is none. Asked after that was read. Thread: any.
   [[nodiscard]] virtual std::uint64_t told_in() const { return 0; }
@@ -105,16 +102,16 @@ class Object {
   Object();
 
   /// Whether no more is promised of it in this sink than async. Of a kind whose readers may see
-  /// what a crash loses; to be told before readers can look, by answer_early().
+  /// what a crash loses; answer_early() has to follow before readers can look.
   [[nodiscard]] bool promises_async(const RedoSink* sink) const;
-  /// From now on is_async(). `reserved`: of a kind with versions.
-  void answer_early(std::unique_ptr<ReservedVersions> reserved);
+  /// From now on is_async(). Versions that a crash loses do not come again: each run of a store has
+  /// its own (engine/redo_target.hpp).
+  void answer_early() { async_ = true; }
 
  private:
   RedoSink* redo_ = nullptr;
   std::optional<Durability> own_;
   bool async_ = false;
-  std::unique_ptr<ReservedVersions> reserved_;
 };
 
 /// A class of objects of one kind.

@@ -34,7 +34,6 @@ enum class Bug : std::uint8_t {
   // Of copies of objects (object_copy.hpp).
   copy_waits_for_nothing,       // earlier records that are not visible yet are missed
   copy_without_slots,           // an encrypted table's slots without rows are lost
-  copy_without_reserved,        // versions that its object has reserved may be reused
   copy_of_dropped_object_open,  // a partial copy does not record that the object was dropped
 
   // Of records that several threads apply (parallel_redo.hpp).

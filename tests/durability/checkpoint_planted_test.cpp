@@ -7,7 +7,6 @@
 #include <string>
 
 #include "engine/planted_engine_bugs.hpp"
-#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "log/planted_log_bugs.hpp"
 #include "tests/durability/store_world.hpp"
 
@@ -19,10 +18,7 @@ constexpr std::uint64_t kWorlds = 100;
 struct WorldsOf {
   bool appends = true;
   bool async = false;
-  bool has_runs = true;
 };
-/// In which a version comes again only by what recovery and reservations record of versions.
-constexpr WorldsOf kWithoutRuns{.async = true, .has_runs = false};
 
 /// What is wrong in the first of the worlds in which something is, and has this in its words;
 /// empty: nothing.
@@ -35,7 +31,6 @@ std::string first_wrong(const std::string& like = {}, const WorldsOf& worlds = {
       StoreWorld world(seed);
       world.appends = worlds.appends;
       world.async = worlds.async;
-      world.has_runs = worlds.has_runs;
       for (int life = 0; life < 12 && wrong.size() == 0; ++life) live_some_lives(world, 1);
     }
     for (int i = 0; i < wrong.size(); ++i) {
@@ -59,16 +54,13 @@ TEST(CheckpointPlanted, NothingIsWrongWithoutABug) {
   EXPECT_EQ(first_wrong({}, {.async = true}), "");
 }
 
-TEST(CheckpointPlanted, AVersionThatIsReleasedBeforeItIsReservedIsNoticed) {
-  expect_noticed(tree::Bug::reservation_not_awaited, "a version would come again", kWithoutRuns);
+TEST(CheckpointPlanted, VersionsOfAnEarlierRunThatComeAgainAreNoticed) {
+  expect_noticed(offload::Bug::versions_of_earlier_runs, "a version would come again",
+                 {.async = true});
 }
 
 TEST(CheckpointPlanted, ACopyThatForgetsSlotsOfAnEncryptedTableIsNoticed) {
   expect_noticed(offload::Bug::copy_without_slots, "told twice");
-}
-
-TEST(CheckpointPlanted, ACopyThatForgetsWhatIsReservedIsNoticed) {
-  expect_noticed(offload::Bug::copy_without_reserved, "a version would come again", kWithoutRuns);
 }
 
 TEST(CheckpointPlanted, RemovingSegmentsBeforeTheCheckpointIsThereIsNoticed) {

@@ -43,7 +43,6 @@ StoreLife::~StoreLife() {
 log::LogResult<std::unique_ptr<log::Log>> StoreLife::open_log() {
   log::LogOptions options = log::small_options();
   const auto begin_above = [&](auto& redo) {
-    if (!world_.has_runs) return;
     options.recovery.begins = [&redo](std::uint64_t incarnation) {
       redo.begin_versions_above(offload::versions_before_run(incarnation));
     };

@@ -67,8 +67,6 @@ struct StoreWorld {
   bool async = false;
   /// That is said of each object, and the sink promises the other.
   bool by_object = false;
-  /// Each recovery begins above the versions of earlier runs, as that of a node.
-  bool has_runs = true;
   /// What readers have seen of the map in all lives: by key and version.
   std::map<std::pair<std::string, std::uint64_t>, std::string> by_version;
   // What seldom happens:

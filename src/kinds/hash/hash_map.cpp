@@ -13,7 +13,6 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/durable_mark.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "catalog/samples.hpp"
 #include "store/clock_groups.hpp"
 #include "store/durable_store.hpp"
@@ -317,9 +316,7 @@ void HashMap::record_to(catalog::RedoSink* sink) {
     clock_.wait_for_records(mark);
   }
   Object::record_to(sink);
-  if (!versions || !promises_async(sink)) return;
-  constexpr catalog::ReservedVersions::Record kRecord{sizeof(HashCountedRecord), write_counted};
-  answer_early(std::make_unique<catalog::ReservedVersions>(*sink, id(), kRecord));
+  if (versions && promises_async(sink)) answer_early();
 }
 
 void HashMap::set_dropped() {

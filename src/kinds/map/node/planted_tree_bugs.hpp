@@ -62,7 +62,6 @@ enum class Bug : std::uint8_t {
   feed_check_ignored,          // halves of two entries of the feed are taken for one
   record_outside_lock,         // a record is handed over when its leaves are unlocked
   record_after_release,        // a record is handed over when its version is released
-  reservation_not_awaited,     // versions are released before they are reserved durably
   redo_key_twice_in_flight,    // records of one key are applied together, and pass each other
   redo_version_ignored,        // recovery gives out versions that records have
   appended_over_last_key,      // leaves are built of a key that the last leaf has already
