@@ -99,6 +99,15 @@ Result<void> RedoTarget::apply(std::string_view record) {
   }
 }
 
+std::uint64_t run_of_recovered(const Services& services) {
+  std::uint64_t run = 1;
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    const memory::VersionClock* const clock = entry->object->transaction_clock();
+    if (clock != nullptr) run = std::max(run, clock->taken() >> kRunVersionBits);
+  }
+  return run;
+}
+
 // Before its first record is applied, so none of its items has an earlier run's version.
 void RedoTarget::begin_versions_of(std::uint32_t object) {
   if (versions_above_ == 0 || planted(Bug::versions_of_earlier_runs)) return;

@@ -20,10 +20,14 @@ namespace espalier::offload {
 /// The version above which a run of a store begins, by the log's incarnation (log/recovery.hpp).
 /// All that earlier runs gave out are at or below it, durable or not, while no clock takes more
 /// than 2^42 in one run.
+inline constexpr unsigned kRunVersionBits = 42;
 [[nodiscard]] constexpr std::uint64_t versions_before_run(std::uint64_t incarnation) {
   constexpr std::uint64_t kRunsMax = std::uint64_t{1} << 20;  // 2^63 is no version
-  return (incarnation < kRunsMax ? incarnation : kRunsMax) << 42;
+  return (incarnation < kRunsMax ? incarnation : kRunsMax) << kRunVersionBits;
 }
+/// The lowest incarnation in which a recovered store may go on: the next run begins above the
+/// versions of this one, also where the records are of another log, a chain's head, with more runs.
+[[nodiscard]] std::uint64_t run_of_recovered(const Services& services);
 
 /// What a kind's functions keep from one record to the next: a thread's place in the store.
 class RedoPart {

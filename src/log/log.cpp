@@ -119,6 +119,10 @@ LogResult<std::unique_ptr<Log>> Log::begin(LogFolder& folder, const LogOptions& 
   if (!applied) {
     return log_fail(applied.error(), LogFault::refused, ".", 0, recovered->next_sequence);
   }
+  if (options.incarnation_min) {
+    recovered->next_incarnation =
+        std::max(recovered->next_incarnation, options.incarnation_min());
+  }
   if (auto removed = remove_unused(folder, *recovered); !removed) {
     return std::unexpected(removed.error());
   }

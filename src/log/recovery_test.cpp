@@ -431,6 +431,18 @@ TEST_F(RecoveryTest, TheIncarnationIsKnownBeforeTheFirstRecord) {
   }
 }
 
+TEST_F(RecoveryTest, TheIncarnationIsAsHighAsTheOwnerWants) {
+  std::uint64_t last = 0;
+  for (const std::uint64_t wanted : {1, 9, 3}) {
+    LogOptions options = small_options();
+    options.incarnation_min = [&] { return wanted; };
+    const auto log = open(options);
+    ASSERT_TRUE(log);
+    EXPECT_EQ((*log)->writer().incarnation(), std::max(last + 1, wanted));
+    last = (*log)->writer().incarnation();
+  }
+}
+
 // The lost header was that of the newest incarnation.
 TEST_F(RecoveryTest, NoIncarnationComesAgainAfterALoss) {
   write(2);

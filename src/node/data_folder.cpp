@@ -272,6 +272,7 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
     options.recovery.begins = [&](std::uint64_t incarnation) {
       redo.begin_versions_above(offload::versions_before_run(incarnation));
     };
+    options.incarnation_min = [&] { return offload::run_of_recovered(services); };
   }
   options.applied = [&] { return redo.finish(); };
   auto opened = log::Log::open(*log_folder_, options, apply);
