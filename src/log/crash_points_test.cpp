@@ -210,7 +210,8 @@ TEST(CrashPoints, InACheckpointLeaveTheOlderOrTheNewer) {
             EXPECT_TRUE(found_newer || (!is_newer && point.of_checkpoint == older));
             EXPECT_EQ(point.first, found_newer ? kNewer : kOlder);
             ++(found_newer ? with_newer : with_older);
-            for (const std::string& name : *point.folder.names()) {
+            const std::vector<std::string> names = *point.folder.names();
+            for (const std::string& name : names) {
               EXPECT_FALSE(number_in(name, kCheckpointBegin, kBeingMade)) << name;
             }
             ASSERT_TRUE(point.make_checkpoint(point.first, {"c"}));
