@@ -410,7 +410,7 @@ TEST_F(CheckpointedLog, ADamagedCheckpointIsAnErrorWhereTheLogBeginsBehind) {
 
 // Verifying it first would show nothing that could be done about damage.
 TEST_F(CheckpointedLog, AnOnlyCheckpointIsReadOnceWhereTheLogBeginsBehind) {
-  const std::string record(50 * kUnitBytes, 'x');
+  const std::string record(200 * kUnitBytes, 'x');  // more than the log has
   write_log();
   make({record}, 6, 8);
   const auto read_bytes = [&] {
