@@ -3,10 +3,13 @@
 // refusals.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <fstream>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <utility>
@@ -18,11 +21,13 @@
 #include "espalier/embedding_table.hpp"
 #include "espalier/espalier.hpp"
 #include "espalier/hash_map.hpp"
-#include "espalier/ranking_model.hpp"
+#include "espalier/region.hpp"
 #include "espalier/sequencer.hpp"
 #include "kinds/embedding/testing/ranking_files.hpp"
 #include "log/mapped_folder.hpp"
 #include "node/node.hpp"
+#include "node/testing/http_fixture.hpp"
+#include "node/testing/metrics_reader.hpp"
 #include "tests/support/node_config.hpp"
 
 namespace espalier::test {
@@ -248,6 +253,85 @@ TEST_F(NodeWithData, ALogOnPersistentMemoryIsThereAgain) {
   config_.data.persistent_memory = false;  // the files are the same
   ASSERT_NO_FATAL_FAILURE(start());
   EXPECT_EQ(*connect().open_map("default")->add("lives", 0), 3u);
+}
+
+TEST_F(NodeWithData, RegionsOnPersistentMemoryKeepTheirBytes) {
+  config_.data.persistent_regions = true;
+  EXPECT_NE(refusal().find("set data.persistent_memory"), std::string::npos) << mistake_;
+  const base::TemporaryFolder memory("/dev/shm");
+  ASSERT_TRUE(log::MappedFolder::at(memory.string())) << "/dev/shm is no tmpfs";
+  config_.data.dir = (memory / "data").string();
+  config_.data.persistent_memory = true;
+  config_.data.persistent_regions = false;
+  ASSERT_NO_FATAL_FAILURE(start());
+  ASSERT_TRUE(connect().create_region("volatile", 64));
+  config_.data.persistent_regions = true;
+  std::array<std::byte, 5> bytes{};
+  const auto text = std::as_bytes(std::span("bytes", 5));
+  for (int life = 0; life < 3; ++life) {
+    node_.reset();
+    ASSERT_NO_FATAL_FAILURE(start());
+    Store store = connect();
+    auto region = life == 0 ? store.create_region("kept", 10'000) : store.open_region("kept");
+    ASSERT_TRUE(region);
+    EXPECT_EQ(*region->fetch_add(16, 1), static_cast<std::uint64_t>(life));
+    ASSERT_TRUE(region->read(8999, bytes));
+    EXPECT_EQ(std::ranges::equal(bytes, text), life != 0);
+    ASSERT_TRUE(region->write(8999, text));
+    auto other = store.open_region("volatile");
+    EXPECT_EQ(*other->fetch_add(0, 1), 0u);
+    ASSERT_TRUE(store.create_region("dropped", 100));
+    ASSERT_TRUE(store.drop_region("dropped"));
+  }
+  node_.reset();
+  ASSERT_NO_FATAL_FAILURE(start());
+  const std::filesystem::directory_iterator files(memory / "data" / "regions");
+  EXPECT_EQ(std::distance(begin(files), end(files)), 1) << "those of dropped ones are gone";
+  config_.data.persistent_regions = false;
+  node_.reset();
+  EXPECT_NE(refusal().find("start it with data.persistent_regions"), std::string::npos) << mistake_;
+  config_.data.persistent_regions = true;
+  std::filesystem::remove_all(memory / "data" / "regions");
+  EXPECT_NE(refusal().find("is missing"), std::string::npos) << mistake_;
+}
+
+TEST_F(NodeWithData, MetricsTellHowFarAStartHasCome) {
+  constexpr int kWrites = 5000;
+  config_.data.durability = Durability::async;
+  ASSERT_NO_FATAL_FAILURE(start());
+  {
+    Store store = connect();
+    Map map = *store.open_map("default");
+    for (int i = 0; i < kWrites; ++i) ASSERT_TRUE(map.put(std::to_string(i), "value"));
+    ASSERT_TRUE(store.await_durable());
+  }
+  node_.reset();
+  node::HttpListener free_soon([] { return std::string(); });
+  ASSERT_TRUE(free_soon.start(0));
+  config_.metrics.port = free_soon.port();
+  free_soon.stop();
+  std::string page;
+  std::string health;
+  node::RecoveryProgress progress;
+  options_.recovering = [&](const node::RecoveryProgress& now) {
+    if (!page.empty()) return;
+    progress = now;
+    page = node::body_of(node::get(config_.metrics.port, "/metrics"));
+    health = node::status_of(node::get(config_.metrics.port, "/healthz"));
+  };
+  ASSERT_NO_FATAL_FAILURE(start());
+  const node::ReadMetrics then = node::MetricsReader::read(page);
+  EXPECT_GT(progress.records, 0u);
+  EXPECT_EQ(then.at("espalier_recovered_records").at(), static_cast<double>(progress.records));
+  EXPECT_EQ(then.at("espalier_recovered_bytes").at(), static_cast<double>(progress.bytes));
+  EXPECT_GE(then.at("espalier_recovery_expected_bytes").at(), static_cast<double>(progress.bytes));
+  EXPECT_TRUE(then.at("espalier_connections").samples.empty());
+  EXPECT_NE(health.find("503"), std::string::npos) << health;
+  EXPECT_EQ(node::body_of(node::get(config_.metrics.port, "/healthz")), "ok");
+  const node::ReadMetrics now =
+      node::MetricsReader::read(node::body_of(node::get(config_.metrics.port, "/metrics")));
+  EXPECT_GE(now.at("espalier_recovered_records").at(), kWrites);
+  EXPECT_FALSE(now.at("espalier_connections").samples.empty());
 }
 
 TEST_F(NodeWithData, AFolderIsOneNodes) {

@@ -6,7 +6,6 @@
 #include "base/assert.hpp"
 #include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_part.hpp"
 
 namespace espalier::catalog {
@@ -24,7 +23,6 @@ Result<std::unique_ptr<TransactionPart>> Object::transaction_part(std::span<cons
 void Object::record_to(RedoSink* sink) {
   redo_ = sink;
   async_ = false;
-  reserved_.reset();
 }
 
 bool Object::promises_async(const RedoSink* sink) const {
@@ -34,11 +32,6 @@ bool Object::promises_async(const RedoSink* sink) const {
 Durability Object::durability() const {
   if (redo_ == nullptr || !redo_->mark().is_of_records()) return Durability::none;
   return async_ ? Durability::async : Durability::sync;
-}
-
-void Object::answer_early(std::unique_ptr<ReservedVersions> reserved) {
-  async_ = true;
-  reserved_ = std::move(reserved);
 }
 
 }  // namespace espalier::catalog

@@ -24,7 +24,6 @@ class VersionClock;
 namespace espalier::catalog {
 
 class RedoSink;
-class ReservedVersions;
 class SampleList;
 class TransactionPart;
 class TransactionPlaces;
@@ -82,10 +81,8 @@ class Object {
   [[nodiscard]] bool answers_early() const { return async_ || redo_ == nullptr; }
   /// Its durability: what a crash may lose.
   [[nodiscard]] virtual Durability durability() const;
-  /// Of an async object with versions: those that may be released early. Null: none may.
-  [[nodiscard]] ReservedVersions* reserved() const { return reserved_.get(); }
-  /// The sequence of the newest record that an answer to opening it depends on, apart from its
-  /// creation; 0: there is none. Call after reading what is answered. Thread: any.
+  /// The sequence of the newest record of what who opens it is told, beyond that it is there; 0:
+  /// there is none. Asked after that was read. Thread: any.
   [[nodiscard]] virtual std::uint64_t told_in() const { return 0; }
   /// Sets the sink, which must outlive the object. From now on readers see what is durable there
   /// (in kinds with versions or a published count). Errors: std::bad_alloc. Requires: no other
@@ -105,17 +102,17 @@ class Object {
  protected:
   Object();
 
-  /// Whether its durability in this sink is only async. For kinds whose readers may see what a
-  /// crash loses; call answer_early() then, before readers can see the object.
+  /// Whether no more is promised of it in this sink than async. Of a kind whose readers may see
+  /// what a crash loses; answer_early() has to follow before readers can look.
   [[nodiscard]] bool promises_async(const RedoSink* sink) const;
-  /// Makes it async. `reserved`: for kinds with versions.
-  void answer_early(std::unique_ptr<ReservedVersions> reserved);
+  /// From now on is_async(). Versions that a crash loses do not come again: each run of a store has
+  /// its own (engine/redo_target.hpp).
+  void answer_early() { async_ = true; }
 
  private:
   RedoSink* redo_ = nullptr;
   std::optional<Durability> own_;
   bool async_ = false;
-  std::unique_ptr<ReservedVersions> reserved_;
 };
 
 /// A class of objects of one kind.

@@ -61,6 +61,8 @@ class ParallelRedo {
   /// Ends the threads; what was not applied is left out.
   ~ParallelRedo();
 
+  /// As of RedoTarget. Requires: no record was taken yet.
+  void begin_versions_above(std::uint64_t version) { alone_.begin_versions_above(version); }
   /// Takes the next record, and copies it, or has it applied if it is long. Waits where its thread
   /// is behind. Memory, of all records: for each thread, some 20 times Terms::piece_bytes.
   /// Errors: that of the first record that was refused, this one or one before (refused() says

@@ -34,11 +34,14 @@ enum class Bug : std::uint8_t {
   // Of copies of objects (object_copy.hpp).
   copy_waits_for_nothing,       // earlier records that are not visible yet are missed
   copy_without_slots,           // an encrypted table's slots without rows are lost
-  copy_without_reserved,        // versions that its object has reserved may be reused
   copy_of_dropped_object_open,  // a partial copy does not record that the object was dropped
 
   // Of records that several threads apply (parallel_redo.hpp).
   redo_barrier_passed,  // records that create and drop objects wait for no other
+
+  // Of versions after recovery (redo_target.hpp).
+  versions_of_earlier_runs,        // items get versions that an earlier run gave to others
+  recovered_versions_unrecorded,   // the next recovery may give those of this one to others
 };
 
 using base::planted;

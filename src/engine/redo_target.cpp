@@ -8,6 +8,7 @@
 #include "catalog/client_record.hpp"
 #include "catalog/redo_effect.hpp"
 #include "catalog/redo_sink.hpp"
+#include "engine/planted_engine_bugs.hpp"
 #include "engine/transaction_redo.hpp"
 #include "memory/version_clock.hpp"
 #include "store/numbered_clients.hpp"
@@ -73,7 +74,9 @@ Result<void> RedoTarget::apply(std::string_view record) {
   const auto restore = [this](const catalog::CreatedObject& created) -> Result<void> {
     const KindRedo* const redo = redo_of(created.kind, own_);
     if (redo == nullptr) return fail(Code::unsupported, static_cast<std::uint32_t>(created.kind));
-    return redo->restore(*this, created);
+    auto restored = redo->restore(*this, created);
+    if (restored) begin_versions_of(created.id);
+    return restored;
   };
   const auto apply_own = [this](const catalog::RedoHead& head,
                                 std::string_view own) -> Result<void> {
@@ -94,6 +97,24 @@ Result<void> RedoTarget::apply(std::string_view record) {
   } catch (const std::bad_alloc&) {
     return fail(Code::out_of_memory);
   }
+}
+
+std::uint64_t run_of_recovered(const Services& services) {
+  std::uint64_t run = 1;
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    const memory::VersionClock* const clock = entry->object->transaction_clock();
+    if (clock != nullptr) run = std::max(run, clock->taken() >> kRunVersionBits);
+  }
+  return run;
+}
+
+// Before its first record is applied, so none of its items has an earlier run's version.
+void RedoTarget::begin_versions_of(std::uint32_t object) {
+  if (versions_above_ == 0 || planted(Bug::versions_of_earlier_runs)) return;
+  const catalog::EntryPointer entry = services_.catalog().find_any(object);
+  memory::VersionClock* const clock =
+      entry != nullptr ? entry->object->transaction_clock() : nullptr;
+  if (clock != nullptr) clock->go_on_above(versions_above_);
 }
 
 namespace {
@@ -170,6 +191,7 @@ std::vector<RecoveredClock> clocks_above_records(Services& services, std::span<c
 }  // namespace
 
 Result<void> record_recovered(Services& services, std::span<const Kind> own) {
+  if (planted(Bug::recovered_versions_unrecorded)) return {};
   const std::vector<RecoveredClock> above = clocks_above_records(services, own);
   for (const RecoveredClock& one : above) {
     catalog::RedoSink* const sink = one.entry->object->redo();

@@ -17,6 +17,18 @@
 
 namespace espalier::offload {
 
+/// The version above which a run of a store begins, by the log's incarnation (log/recovery.hpp).
+/// All that earlier runs gave out are at or below it, durable or not, while no clock takes more
+/// than 2^42 in one run.
+inline constexpr unsigned kRunVersionBits = 42;
+[[nodiscard]] constexpr std::uint64_t versions_before_run(std::uint64_t incarnation) {
+  constexpr std::uint64_t kRunsMax = std::uint64_t{1} << 20;  // 2^63 is no version
+  return (incarnation < kRunsMax ? incarnation : kRunsMax) << kRunVersionBits;
+}
+/// The lowest incarnation in which a recovered store may go on: the next run begins above the
+/// versions of this one, also where the records are of another log, a chain's head, with more runs.
+[[nodiscard]] std::uint64_t run_of_recovered(const Services& services);
+
 /// What a kind's functions keep from one record to the next: a thread's place in the store.
 class RedoPart {
  public:
@@ -29,6 +41,10 @@ class RedoTarget {
   /// apply records of one store it belongs to.
   RedoTarget(Services& services, std::span<const Kind> own, std::uint32_t index = 0)
       : services_(services), own_(own), index_(index) {}
+
+  /// Has each object that is made from now on give out versions above this one only. Readers of
+  /// earlier runs may have seen those up to it under other contents, of records that were lost.
+  void begin_versions_above(std::uint64_t version) { versions_above_ = version; }
 
   /// Applies a record of the store, whatever it is of. Errors: corrupt (detail: a
   /// catalog::RedoFault), unsupported (of a kind that is not there), out_of_memory, and others of
@@ -52,9 +68,12 @@ class RedoTarget {
   }
 
  private:
+  void begin_versions_of(std::uint32_t object);
+
   Services& services_;
   const std::span<const Kind> own_;
   const std::uint32_t index_;
+  std::uint64_t versions_above_ = 0;
   base::TypedSlots<RedoPart> parts_;
 };
 

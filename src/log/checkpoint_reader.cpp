@@ -17,12 +17,19 @@ namespace {
 constexpr Error kDamaged{Code::corrupt, 0, 0};
 /// A block that is not longer is moved before the piece that has its end.
 constexpr std::size_t kCarriedMax = std::size_t{1} << 20;
+/// Of a check beside the service, which has time: less memory, and shorter reads before others'.
+constexpr std::size_t kCheckPieceBytes = std::size_t{1} << 20;
 
 /// Reads the blocks of a checkpoint, some at a time.
 class BlockStream {
  public:
-  BlockStream(LogFile& file, const CheckpointHeader& checkpoint, std::string_view name)
-      : file_(file), checkpoint_(checkpoint), segment_(as_segment(checkpoint)), name_(name) {}
+  BlockStream(LogFile& file, const CheckpointHeader& checkpoint, std::string_view name,
+              std::size_t piece_bytes = kPieceBytes)
+      : file_(file),
+        checkpoint_(checkpoint),
+        segment_(as_segment(checkpoint)),
+        name_(name),
+        piece_bytes_(piece_bytes) {}
 
   /// Returns whether there is more.
   LogResult<bool> read_some(const ApplyRecord& apply, std::uint64_t bytes) {
@@ -120,7 +127,7 @@ class BlockStream {
     return *read == wanted;
   }
   [[nodiscard]] std::size_t next_bytes() const {
-    return std::min<std::uint64_t>(kPieceBytes, checkpoint_.blocks_end - held_end_);
+    return std::min<std::uint64_t>(piece_bytes_, checkpoint_.blocks_end - held_end_);
   }
   void begin_next() {
     UnitBuffer& to = pieces_[next_piece_];
@@ -142,6 +149,7 @@ class BlockStream {
   const CheckpointHeader& checkpoint_;
   const SegmentHeader segment_;
   const std::string_view name_;
+  const std::size_t piece_bytes_;
   std::uint64_t offset_ = kBlocksBegin;
   std::uint64_t next_ = 1;
   std::span<const std::byte> held_;        // from the offset on
@@ -175,12 +183,14 @@ LogResult<CheckpointHeader> read_begin(LogFile& file, std::uint64_t store, std::
   return *header;
 }
 
-LogResult<CheckpointHeader> read_whole(LogFolder& folder, std::uint64_t store, std::uint64_t number,
-                                       const std::string& name) {
+/// `whole_file`: its blocks are verified too.
+LogResult<CheckpointHeader> read_named(LogFolder& folder, std::uint64_t store, std::uint64_t number,
+                                       bool whole_file) {
+  const std::string name = numbered_name(kCheckpointBegin, number, kWhole);
   auto file = folder.open(name);
   if (!file) return log_fail(file.error(), LogFault::system, name, 0, 0);
   const auto header = read_begin(**file, store, number, name);
-  if (!header) return header;
+  if (!header || !whole_file) return header;
   if (auto whole = BlockStream(**file, *header, name).read(take_nothing); !whole) {
     return std::unexpected(whole.error());
   }
@@ -217,7 +227,7 @@ class CheckpointCheck::State {
       : file_(std::move(file)),
         header_(header),
         name_(std::move(name)),
-        blocks_(*file_, header_, name_) {}
+        blocks_(*file_, header_, name_, kCheckPieceBytes) {}
 
   LogResult<bool> read_some(std::uint64_t bytes) {
     if (!begun_) {
@@ -253,7 +263,8 @@ LogResult<std::unique_ptr<CheckpointCheck>> CheckpointCheck::begin(LogFolder& fo
 
 LogResult<bool> CheckpointCheck::read_some(std::uint64_t bytes) { return state_->read_some(bytes); }
 
-LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t store) {
+LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t store,
+                                             VerifyNewest verify) {
   const auto names = folder.names();
   if (!names) return log_fail(names.error(), LogFault::system, ".", 0, 0);
   FoundCheckpoints found;
@@ -263,9 +274,9 @@ LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t st
     if (const auto number = number_in(name, kCheckpointBegin, kWhole)) numbers.push_back(*number);
   }
   std::ranges::sort(numbers, std::greater());
+  const bool verifies = verify == VerifyNewest::always || numbers.size() > 1;
   for (const std::uint64_t number : numbers) {
-    const auto header =
-        read_whole(folder, store, number, numbered_name(kCheckpointBegin, number, kWhole));
+    const auto header = read_named(folder, store, number, verifies);
     if (header) {
       found.newest = *header;
       break;

@@ -24,7 +24,8 @@ namespace espalier::log {
 [[nodiscard]] std::expected<CheckpointHeader, LogFault> read_checkpoint_header(
     std::span<const std::byte> bytes, std::uint64_t store, std::uint64_t number);
 
-/// Reads a checkpoint back after writing, before it is relied on.
+/// Reads a checkpoint back after writing, before it is relied on. Memory: 4 MiB, and the longest
+/// block.
 class CheckpointCheck {
  public:
   /// Checks the file of this name, which should have this header. Errors: system.
@@ -51,9 +52,14 @@ struct FoundCheckpoints {
   std::vector<std::string> unfinished;     // files of unfinished checkpoints
 };
 
+/// Whether the newest checkpoint is read before it is believed, or only if there is another.
+enum class VerifyNewest : std::uint8_t { always, if_another };
+
 /// Searches the folder, and verifies the newest checkpoint completely; if it is damaged, the next
-/// older one. Changes nothing. Cost: one read of the file. Errors: newer, other_node, system.
-[[nodiscard]] LogResult<FoundCheckpoints> find_checkpoints(LogFolder& folder, std::uint64_t store);
+/// older one. Changes nothing. Cost: one read of the file; of one that is not verified its header.
+/// Errors: newer, other_node, system.
+[[nodiscard]] LogResult<FoundCheckpoints> find_checkpoints(
+    LogFolder& folder, std::uint64_t store, VerifyNewest verify = VerifyNewest::always);
 
 /// Calls `apply` for each of its records, with sequence 0. Errors: checkpoint (it is damaged),
 /// refused (by `apply`), system. Cost: one read of the file, memory for its longest block.

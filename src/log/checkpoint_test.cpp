@@ -408,6 +408,25 @@ TEST_F(CheckpointedLog, ADamagedCheckpointIsAnErrorWhereTheLogBeginsBehind) {
   EXPECT_EQ(std::ranges::count(all, file_of(2)), 1);
 }
 
+// Verifying it first would show nothing that could be done about damage.
+TEST_F(CheckpointedLog, AnOnlyCheckpointIsReadOnceWhereTheLogBeginsBehind) {
+  const std::string record(200 * kUnitBytes, 'x');  // more than the log has
+  write_log();
+  make({record}, 6, 8);
+  const auto read_bytes = [&] {
+    const std::uint64_t before = folder.bytes_read();
+    EXPECT_TRUE(open());
+    EXPECT_EQ(of_checkpoint, std::vector<std::string>{record});
+    return folder.bytes_read() - before;
+  };
+  const std::uint64_t with_whole_log = read_bytes();
+  remove_below(6);
+  const std::uint64_t once = read_bytes();
+  EXPECT_GE(once, record.size());
+  EXPECT_LT(once, 2 * record.size());
+  EXPECT_GE(with_whole_log, 2 * record.size());
+}
+
 TEST_F(CheckpointedLog, ADamagedCheckpointWithoutALogIsNoEmptyStore) {
   write_log();
   make({"x"}, 6, 8);

@@ -177,6 +177,7 @@ LogResult<bool> CheckpointWriter::check_some(std::uint64_t through) {
     if (!more) return more;
     checked_bytes_ = std::min(offset_, checked_bytes_ + terms_.write_bytes);
     is_checked_ = !*more;
+    if (is_checked_) check_.reset();
     return more;
   });
 }

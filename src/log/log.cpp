@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "log/log.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "log/checkpoint_reader.hpp"
@@ -64,13 +65,21 @@ LogResult<void> end_at_damaged(const RecoveryTerms& terms, const FoundCheckpoint
 }  // namespace
 
 LogResult<Recovered> recover_all(LogFolder& folder, RecoveryTerms terms, const ApplyRecord& apply) {
-  auto found = find_checkpoints(folder, terms.node);
+  const auto headers = read_segment_headers(folder, terms);
+  if (!headers) return std::unexpected(headers.error());
+  // Where nothing could replace a damaged checkpoint, it is read once: damage ends the start.
+  const bool may_do_without = headers->may_reach_back || terms.accept_loss_from.has_value();
+  auto found = find_checkpoints(folder, terms.node,
+                                may_do_without ? VerifyNewest::always : VerifyNewest::if_another);
   if (!found) return std::unexpected(found.error());
   if (found->newest) {
     terms.from = found->newest->sequence;
     if (planted(Bug::overlap_skipped)) terms.from = found->newest->through + 1;
     terms.through = found->newest->through;
     terms.incarnation = found->newest->incarnation;
+  }
+  if (terms.begins) terms.begins(std::max(headers->next_incarnation, terms.incarnation + 1));
+  if (found->newest) {
     if (auto read = read_checkpoint(folder, *found->newest, apply); !read) {
       return std::unexpected(read.error());
     }
@@ -109,6 +118,10 @@ LogResult<std::unique_ptr<Log>> Log::begin(LogFolder& folder, const LogOptions& 
   const auto applied = options.applied ? options.applied() : Result<void>();
   if (!applied) {
     return log_fail(applied.error(), LogFault::refused, ".", 0, recovered->next_sequence);
+  }
+  if (options.incarnation_min) {
+    recovered->next_incarnation =
+        std::max(recovered->next_incarnation, options.incarnation_min());
   }
   if (auto removed = remove_unused(folder, *recovered); !removed) {
     return std::unexpected(removed.error());

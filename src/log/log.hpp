@@ -22,6 +22,9 @@ struct LogOptions {
   /// Called after all records were applied, before anything in the folder changes; its error counts
   /// as a record's (LogFault::refused). Empty: `apply` has reported on each.
   std::function<Result<void>()> applied{};
+  /// Called then: the log continues in this incarnation, or in the one after its last if that is
+  /// higher. Empty: the latter.
+  std::function<std::uint64_t()> incarnation_min{};
 };
 
 /// Replays: calls `apply` for each record of the newest checkpoint in a folder, then for the log

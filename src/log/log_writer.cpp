@@ -61,7 +61,7 @@ LogResult<void> LogWriter::change_segment(bool after_loss) {
   current_ = std::move(*next);
   offset_ = kBlocksBegin;
   segments_.add({current_.header.segment, current_.header.first_sequence});
-  keep_bound();
+  check_bound();
   return {};
 }
 
@@ -204,9 +204,17 @@ void LogWriter::let_go(RecordList& records) {
   if (kept_by_ != nullptr) kept_by_->kept();
 }
 
-void LogWriter::keep_bound() {
+void LogWriter::check_bound() {
   const std::scoped_lock lock(bound_);
-  room_.pause(segments_.count() > options_.segments_max);
+  room_.pause(!bound_lifted_ && segments_.count() > options_.segments_max);
+}
+
+void LogWriter::set_bound_lifted(bool lifted) {
+  {
+    const std::scoped_lock lock(bound_);
+    bound_lifted_ = lifted;
+  }
+  check_bound();
 }
 
 LogResult<void> LogWriter::prepare_spare() {
@@ -234,7 +242,7 @@ LogResult<void> LogWriter::close() {
 LogResult<void> LogWriter::remove_below(std::uint64_t sequence) {
   sequence = std::min({sequence, durable() + 1, keep_from_.load()});
   auto removed = catch_no_memory(sequence, [&] { return segments_.remove_below(sequence); });
-  keep_bound();
+  check_bound();
   return removed;
 }
 

@@ -116,9 +116,9 @@ class LogWriter final : public catalog::RedoSink {
 
   /// Gives room at the bound, too, until keep_bound(): for the few records that a start cannot do
   /// without, for which the segment that it has begun has space.
-  void lift_bound() { room_.pause(false); }
+  void lift_bound() { set_bound_lifted(true); }
   /// Gives no more room while the log is at its bound. Thread: any.
-  void keep_bound();
+  void keep_bound() { set_bound_lifted(false); }
 
   /// Passes records to a keeper from now on. The keeper outlives the writer. Requires: nothing was
   /// appended yet.
@@ -140,6 +140,8 @@ class LogWriter final : public catalog::RedoSink {
   [[nodiscard]] std::uint64_t written_bytes() const { return written_bytes_; }
 
  private:
+  void set_bound_lifted(bool lifted);
+  void check_bound();
   LogWriter(LogFolder& folder, std::uint64_t node, const WriterOptions& options,
             const Recovered& recovered);
 
@@ -157,6 +159,7 @@ class LogWriter final : public catalog::RedoSink {
   Acknowledgements acknowledgements_;
   SegmentList segments_;
   std::mutex bound_;  // keeps the count of segments and room's pause consistent
+  bool bound_lifted_ = false;  // guarded by bound_
   SegmentMaker maker_;
   PendingWrite flushing_;  // flush()'s and close()'s
 

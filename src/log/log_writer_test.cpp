@@ -118,6 +118,26 @@ TEST_F(LogWriterTest, TheLogHasABound) {
   ASSERT_TRUE(writer().flush());
 }
 
+// Also where the flusher begins a segment meanwhile.
+TEST_F(LogWriterTest, ALiftedBoundStaysLifted) {
+  LogOptions options = small_options();
+  options.writer.segments_max = 1;
+  open(options);
+  while (writer().segments().count() < 2) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
+  EXPECT_TRUE(writer().is_at_bound());
+  writer().lift_bound();
+  while (writer().segments().count() < 4) {
+    append(writer(), "x");
+    ASSERT_TRUE(writer().flush());
+  }
+  EXPECT_FALSE(writer().is_at_bound());
+  writer().keep_bound();
+  EXPECT_EQ(writer().reserve(1).error().code, Code::busy);
+}
+
 TEST_F(LogWriterTest, OnlyWholeSegmentsBelowAreRemoved) {
   open();
   for (int i = 0; i < 20; ++i) {

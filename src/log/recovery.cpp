@@ -69,11 +69,15 @@ class Recovery {
     result_.next_incarnation = terms.incarnation + 1;
   }
 
+  LogResult<SegmentHeaders> headers() {
+    if (auto read = read_headers(); !read) return std::unexpected(read.error());
+    const bool reaches_back = std::ranges::any_of(entries_, [](const Entry& entry) {
+      return !entry.header || entry.header->first_sequence == 1;
+    });
+    return SegmentHeaders{result_.next_incarnation, reaches_back};
+  }
   LogResult<Recovered> run() {
-    if (auto found = find_segments(); !found) return std::unexpected(found.error());
-    for (Entry& entry : entries_) {
-      if (auto read = read_header(entry); !read) return std::unexpected(read.error());
-    }
+    if (auto read = read_headers(); !read) return std::unexpected(read.error());
     limit_entries();
     for (const Entry& entry : entries_) {
       if (auto taken = take(entry); !taken) return std::unexpected(taken.error());
@@ -85,6 +89,16 @@ class Recovery {
   std::unexpected<LogError> fault(LogFault fault, const Entry& entry, std::uint64_t offset,
                                   Error error = {Code::corrupt, 0, 0}) const {
     return log_fail(error, fault, entry.file, offset, expected_);
+  }
+
+  LogResult<void> read_headers() {
+    if (auto found = find_segments(); !found) return found;
+    for (Entry& entry : entries_) {
+      if (auto read = read_header(entry); !read) return read;
+      // It may be of an incarnation of its own.
+      if (!entry.header) ++result_.next_incarnation;
+    }
+    return {};
   }
 
   LogResult<void> find_segments() {
@@ -356,6 +370,11 @@ class Recovery {
 };
 
 }  // namespace
+
+LogResult<SegmentHeaders> read_segment_headers(LogFolder& folder, const RecoveryTerms& terms) {
+  const ApplyRecord none;
+  return Recovery(folder, terms, none).headers();
+}
 
 LogResult<Recovered> recover(LogFolder& folder, const RecoveryTerms& terms,
                              const ApplyRecord& apply) {

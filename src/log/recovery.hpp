@@ -36,6 +36,9 @@ struct RecoveryTerms {
   std::optional<std::uint64_t> accept_loss_from;
   std::uint64_t through = 0;      // records up to here were durable, from the checkpoint
   std::uint64_t incarnation = 0;  // of the log at the checkpoint
+  /// For recover_all(): called before the first record is applied, with the incarnation in which
+  /// the log continues: one for each time that it is opened, ascending.
+  std::function<void(std::uint64_t incarnation)> begins{};
 };
 
 /// Applies one record, in memory that is valid for the call and aligned to 8; sequence 0: a
@@ -72,6 +75,15 @@ struct Recovered {
   std::optional<CheckpointHeader> checkpoint;
   std::vector<LogError> damaged_checkpoints;
 };
+
+/// What the headers of segments say before records are read.
+struct SegmentHeaders {
+  std::uint64_t next_incarnation = 1;  // in which the log continues
+  bool may_reach_back = false;         // perhaps to the first record: a checkpoint is not needed
+};
+/// Cost: reads a unit of each segment. Errors: newer, other_node, system.
+[[nodiscard]] LogResult<SegmentHeaders> read_segment_headers(LogFolder& folder,
+                                                             const RecoveryTerms& terms);
 
 /// Reads the log in a folder, and calls `apply` for each record from `from` on.
 /// Errors: newer, other_node, begins_late, refused, system; header, hole and out_of_order for

@@ -414,6 +414,47 @@ TEST_F(RecoveryTest, EachLifeHasAnotherIncarnation) {
   }
 }
 
+TEST_F(RecoveryTest, TheIncarnationIsKnownBeforeTheFirstRecord) {
+  for (std::uint64_t life = 1; life < 4; ++life) {
+    LogOptions options = small_options();
+    std::uint64_t begun = 0;
+    options.recovery.begins = [&](std::uint64_t incarnation) {
+      EXPECT_TRUE(read.texts().empty());
+      begun = incarnation;
+    };
+    const auto log = open(options);
+    ASSERT_TRUE(log);
+    EXPECT_EQ(begun, life);
+    EXPECT_EQ((*log)->writer().incarnation(), life);
+    append((*log)->writer(), "r");
+    ASSERT_TRUE((*log)->writer().flush());
+  }
+}
+
+TEST_F(RecoveryTest, TheIncarnationIsAsHighAsTheOwnerWants) {
+  std::uint64_t last = 0;
+  for (const std::uint64_t wanted : {1, 9, 3}) {
+    LogOptions options = small_options();
+    options.incarnation_min = [&] { return wanted; };
+    const auto log = open(options);
+    ASSERT_TRUE(log);
+    EXPECT_EQ((*log)->writer().incarnation(), std::max(last + 1, wanted));
+    last = (*log)->writer().incarnation();
+  }
+}
+
+// The lost header was that of the newest incarnation.
+TEST_F(RecoveryTest, NoIncarnationComesAgainAfterALoss) {
+  write(2);
+  folder.restart(true);
+  write(2);
+  folder.restart(true);
+  erase_unit(2, 0);
+  const auto log = open(accepting(3));
+  ASSERT_TRUE(log) << message(log.error());
+  EXPECT_EQ((*log)->writer().incarnation(), 3u);
+}
+
 /// Segments of more than a piece, which a thread reads ahead.
 struct SegmentPiecesConcurrency : RecoveryTest {
   static LogOptions long_segments() {

@@ -162,6 +162,8 @@ std::uint64_t Region::taken_bytes() const { return extents_->taken(); }
 
 std::uint64_t Region::limit_bytes() const { return extents_->limit(); }
 
+void Region::lift_limit(bool lifted) { extents_->lift_limit(lifted); }
+
 std::uint64_t Region::end_offset() const { return extents_->end(); }
 
 }  // namespace espalier::memory

@@ -11,7 +11,8 @@
 // Invariants
 // I1. Extent 0 is the header, taken from the start: offset 0 is never that of a buffer.
 // I2. What was just taken reads as zeros.
-// I3. taken_bytes() <= bytes_max rounded up to extents.
+// I3. taken_bytes() <= bytes_max rounded up to extents, but for what was taken while the limit was
+//     lifted; then nothing more is taken until it is below the limit again.
 // I4. Bytes from end_offset() on were never taken; all of the range can be read.
 //
 // Thread: all calls from any thread, except moving and destruction.
@@ -100,6 +101,8 @@ class Region {
   [[nodiscard]] std::uint64_t taken_bytes() const;
   /// The limit on taken_bytes().
   [[nodiscard]] std::uint64_t limit_bytes() const;
+  /// Ignores the limit, or not: for memory without which a full store could never free any.
+  void lift_limit(bool lifted);
   /// No address from here on was ever taken.
   [[nodiscard]] std::uint64_t end_offset() const;
 

@@ -144,7 +144,8 @@ void Region::Extents::wait_until_idle() {
 bool Region::Extents::charge(std::uint64_t bytes) {
   std::uint64_t taken = taken_.load(std::memory_order_relaxed);
   do {
-    if (bytes > limit_ - taken) return false;
+    const bool lifted = limit_lifted_.load(std::memory_order_relaxed);
+    if (bytes > room_beside(taken) && !lifted) return false;
   } while (!taken_.compare_exchange_weak(taken, taken + bytes, std::memory_order_relaxed));
   return true;
 }

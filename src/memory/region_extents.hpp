@@ -15,8 +15,9 @@
 //     before it is returned.
 // E2. Spare extents, and the addresses of former spares, are below end_, not taken, and not
 //     charged.
-// E3. When a call that takes memory returns, taken memory and spares are within the limit. A spare
-//     under preparation then is dropped when it is ready, if there is no room for it.
+// E3. When a call that takes memory returns, taken memory and spares are within the limit, or there
+//     are no spares. A spare under preparation then is dropped when it is ready, if there is no
+//     room for it.
 #pragma once
 
 #include <sched.h>
@@ -44,6 +45,7 @@ class Region::Extents {
   [[nodiscard]] const AddressRange& range() const { return range_; }
   [[nodiscard]] std::uint64_t taken() const { return taken_.load(std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t limit() const { return limit_; }
+  void lift_limit(bool lifted) { limit_lifted_.store(lifted, std::memory_order_relaxed); }
   [[nodiscard]] std::uint64_t end() const { return end_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool shared() const { return range_.file() >= 0; }
 
@@ -82,8 +84,12 @@ class Region::Extents {
   /// Number of spare extents due when so many bytes of the range are taken.
   [[nodiscard]] std::size_t spares_for(std::uint64_t bytes) const;
   [[nodiscard]] std::uint64_t taken_here() const;
+  /// What may be taken yet, when so much is taken. It may exceed the limit: that may be lifted.
+  [[nodiscard]] std::uint64_t room_beside(std::uint64_t taken) const {
+    return taken < limit_ ? limit_ - taken : 0;
+  }
   [[nodiscard]] bool fits(std::size_t spares) const {
-    return spares * kExtentBytes <= limit_ - taken();
+    return spares * kExtentBytes <= room_beside(taken());
   }
   [[nodiscard]] bool wants_spare() const;
   [[nodiscard]] bool has_too_many() const;
@@ -107,6 +113,7 @@ class Region::Extents {
   const PageKind pages_;
   cpu_set_t cpus_{};  // of the thread that made the region; the maintenance thread gets them
   const bool knows_cpus_;
+  std::atomic<bool> limit_lifted_{false};
   std::atomic<std::uint64_t> taken_{0};
   std::atomic<std::uint64_t> elsewhere_{0};  // bytes of taken_ that are not of the range
   std::atomic<std::uint64_t> end_{0};

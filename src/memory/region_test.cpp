@@ -294,6 +294,27 @@ TEST(Region, NoSpareStandsAboveTheLimit) {
   }
 }
 
+TEST(Region, TakesBeyondALiftedLimitAndThenNothing) {
+  Region region = reserve(4, false);
+  const auto taken = take_each(region, 3);  // with the header that is all
+  EXPECT_FALSE(region.take(1));
+  region.lift_limit(true);
+  const std::uint64_t beyond = *region.take(2);
+  std::memset(region.at(beyond), 1, 2 * kExtentBytes);
+  EXPECT_TRUE(region.charge(kExtentBytes));
+  region.lift_limit(false);
+  EXPECT_EQ(region.taken_bytes(), 7 * kExtentBytes);
+  EXPECT_EQ(region.limit_bytes(), 4 * kExtentBytes);
+  EXPECT_FALSE(region.take(1));
+  EXPECT_FALSE(region.charge(1));
+  region.give(taken[0], kExtentBytes);
+  region.give(taken[1], kExtentBytes);
+  region.uncharge(kExtentBytes);
+  EXPECT_FALSE(region.retake(taken[0], kExtentBytes)) << "just as much as the limit is taken";
+  region.give(beyond, 2 * kExtentBytes);
+  EXPECT_TRUE(region.retake(taken[0], kExtentBytes));
+}
+
 TEST(Region, WhatLiesElsewhereWantsNoSpares) {
   Region region = reserve(2 * kExtentsOfSpares, true);
   ASSERT_TRUE(region.charge(kExtentsOfSpares * kExtentBytes));

@@ -97,7 +97,8 @@ struct Config {
     Durability durability = Durability::sync;  ///< async or sync
     std::uint32_t async_ms = 1000;             ///< of async: maximum age of data not on the disk
     OnLogError on_log_error = OnLogError::serve;
-    bool persistent_memory = false;  ///< the folder is on persistent memory: log::MappedFolder
+    bool persistent_memory = false;   ///< the folder is on persistent memory: log::MappedFolder
+    bool persistent_regions = false;  ///< regions lie in it, too, and keep their bytes
     friend bool operator==(const Data&, const Data&) = default;
   };
   /// No setting: the member's name in a chain (docs/chains.md), and the chain's membership.

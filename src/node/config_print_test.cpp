@@ -77,6 +77,7 @@ durability = "sync"                   # default
 async_ms = 1000                       # default
 on_log_error = "serve"                # default
 persistent_memory = false             # default
+persistent_regions = false            # default
 
 [metrics]
 port = 9100                           # file /etc/espalier/espalier.toml:2

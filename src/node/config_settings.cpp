@@ -190,6 +190,10 @@ constexpr std::array kSettings{
         "data.persistent_memory", kToggle, "false",
         "The folder lies on persistent memory (DAX), or, as a model of it, on a tmpfs: the log is "
         "written there by stores past the cache."),
+    row<Config, &Config::data, &Data::persistent_regions>(
+        "data.persistent_regions", kToggle, "false",
+        "With data.persistent_memory: regions lie in the folder, are written past the cache, and "
+        "keep their bytes."),
     row<Config, &Config::metrics, &Config::Metrics::port>(
         "metrics.port", {Kind::count, 0, 65'535}, "0",
         "TCP port of the loopback interface that serves metrics; 0 serves none.", kLive),

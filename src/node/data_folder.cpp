@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <filesystem>
 #include <new>
+#include <set>
 #include <string_view>
 #include <utility>
 
@@ -18,18 +19,28 @@
 #include "catalog/catalog.hpp"
 #include "engine/redo_target.hpp"
 #include "engine/services.hpp"
+#include "kinds/region/region_files.hpp"
+#include "kinds/region/region_object.hpp"
 #include "log/checkpoint_format.hpp"
 #include "log/format.hpp"
 #include "log/mapped_folder.hpp"
 #include "log/store_file.hpp"
 #include "node/data_check.hpp"
 #include "node/data_reader.hpp"
+#include "store/store_core.hpp"
 
 namespace espalier::node {
 namespace {
 
 std::unexpected<std::string> cannot_use(const std::string& path, std::string_view why) {
   return std::unexpected(fmt::format("cannot use the data folder '{}': {}", path, why));
+}
+
+/// Why a record that a start cannot do without has no place.
+std::string why_unrecorded(const Error& error) {
+  std::string words = message(error);
+  if (error.code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
+  return words;
 }
 
 /// Creates a folder for this user alone, with a durable name, or finds one.
@@ -107,6 +118,9 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   if (auto opened = open_log_folder(terms.data.persistent_memory); !opened) {
     return cannot_use(path, opened.error());
   }
+  if (auto opened = open_regions(terms, services); !opened) {
+    return cannot_use(path, opened.error());
+  }
   const auto store = log::open_store_file(folder_, std::max<std::uint64_t>(1, services.draw()));
   if (!store) return cannot_use(path, log::message(store.error()));
   store_ = *store;
@@ -114,6 +128,7 @@ std::expected<void, std::string> DataFolder::begin(const Terms& terms,
   if (auto recovered = recover(terms, services); !recovered) {
     return cannot_use(path, recovered.error());
   }
+  if (auto checked = check_regions(services); !checked) return cannot_use(path, checked.error());
   const auto& accepts_from = terms.data.accept_loss_from;
   if (accepts_from && !(recovered().cut && recovered().cut->accepted)) {
     return cannot_use(path, no_loss_from(*accepts_from));
@@ -149,11 +164,7 @@ std::expected<void, std::string> DataFolder::go_on_after_loss(
     offload::Services& services, std::span<const offload::Kind> own_kinds) {
   const bool accepted = recovered().cut && recovered().cut->accepted;
   if (!accepted && !recovered().after_loss) return {};
-  const auto wrong = [&](const Error& error) {
-    std::string words = message(error);
-    if (error.code == Code::busy) words += ": its log is full: raise data.log_bytes_max";
-    return cannot_use(path_, words);
-  };
+  const auto wrong = [&](const Error& error) { return cannot_use(path_, why_unrecorded(error)); };
   for (const catalog::EntryPointer& entry : services.catalog().list()) {
     if (const auto done = entry->object->go_on_after_loss(); !done) return wrong(done.error());
   }
@@ -183,6 +194,7 @@ std::expected<void, std::string> DataFolder::open_log_folder(bool persistent_mem
   }
   auto mapped = log::MappedFolder::at(path);
   if (mapped) {
+    is_model_ = (*mapped)->is_model();
     log_folder_ = std::move(*mapped);
     return {};
   }
@@ -190,6 +202,42 @@ std::expected<void, std::string> DataFolder::open_log_folder(bool persistent_mem
   return std::unexpected(
       "it lies neither on persistent memory (a file system with DAX) nor on a tmpfs: start it "
       "without data.persistent_memory");
+}
+
+std::expected<void, std::string> DataFolder::open_regions(const Terms& terms,
+                                                          offload::Services& services) {
+  if (!terms.data.persistent_regions) return {};
+  if (!terms.data.persistent_memory) {
+    return std::unexpected(
+        "data.persistent_regions is for a folder on persistent memory: set data.persistent_memory, "
+        "too");
+  }
+  auto& files = services.store.parts.of<region::RegionFiles>();
+  const auto opened = files.open(path_ + "/regions", is_model_);
+  if (!opened) return std::unexpected(message(opened.error()));
+  if (const auto synced = folder_.sync(); !synced) return std::unexpected(message(synced.error()));
+  return {};
+}
+
+std::expected<void, std::string> DataFolder::check_regions(offload::Services& services) {
+  auto& files = services.store.parts.of<region::RegionFiles>();
+  std::set<std::uint32_t> persistent;
+  for (const catalog::EntryPointer& entry : services.catalog().list()) {
+    const auto* const region = dynamic_cast<const region::RegionObject*>(entry->object.get());
+    if (region == nullptr || !region->is_persistent()) continue;
+    if (region->lacks_file() && !files.is_open()) {
+      return std::unexpected(fmt::format(
+          "its region '{}' is persistent: start it with data.persistent_regions", entry->name));
+    }
+    if (region->lacks_file()) {
+      return std::unexpected(fmt::format("the file of its region '{}', {}, is missing: restore it",
+                                         entry->name, files.path_of(entry->id)));
+    }
+    persistent.insert(entry->id);
+  }
+  if (!files.is_open()) return {};
+  const auto kept = files.keep_only(persistent);
+  return kept ? std::expected<void, std::string>() : std::unexpected(message(kept.error()));
 }
 
 std::expected<void, std::string> DataFolder::recover(const Terms& terms,
@@ -205,6 +253,7 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
   if (!started) return std::unexpected(message(started.error()));
   offload::ParallelRedo& redo = **started;
   if (terms.recovering) applied_.bytes_max = file_bytes();
+  const std::uint64_t began_ns = base::monotonic_ns();
   const auto apply = [&](std::uint64_t sequence,
                          std::span<const std::byte> record) -> Result<void> {
     if (terms.show) {
@@ -212,9 +261,19 @@ std::expected<void, std::string> DataFolder::recover(const Terms& terms,
     }
     ++applied_.records;
     applied_.bytes += record.size();
-    if (applied_.records % kTellEvery == 0 && terms.recovering) terms.recovering(applied_);
+    if (applied_.records % kTellEvery == 0 && terms.recovering) {
+      applied_.ns = base::monotonic_ns() - began_ns;
+      terms.recovering(applied_);
+    }
     return redo.apply(record);
   };
+  // Members of a chain take their versions from its head, whose runs are others.
+  if (!terms.show) {
+    options.recovery.begins = [&](std::uint64_t incarnation) {
+      redo.begin_versions_above(offload::versions_before_run(incarnation));
+    };
+    options.incarnation_min = [&] { return offload::run_of_recovered(services); };
+  }
   options.applied = [&] { return redo.finish(); };
   auto opened = log::Log::open(*log_folder_, options, apply);
   if (opened) {
@@ -264,14 +323,19 @@ std::uint64_t DataFolder::file_bytes() {
   return bytes + checkpoint_bytes;
 }
 
+// A full store must take erases, of which recovery may have used up the reserves.
+//
 // At the bound, too: a start that waited for a checkpoint would wait for itself.
 std::expected<void, std::string> DataFolder::record(offload::Services& services,
                                                     std::span<const offload::Kind> own_kinds) {
+  if (!services.store.refill_reserves()) {
+    return cannot_use(path_, "there is no memory for erases: raise memory.limit");
+  }
   services.catalog().record_to(&log_->writer());
   log_->writer().lift_bound();
   const auto recorded = offload::record_recovered(services, own_kinds);
   log_->writer().keep_bound();
-  if (!recorded) return cannot_use(path_, message(recorded.error()));
+  if (!recorded) return cannot_use(path_, why_unrecorded(recorded.error()));
   return {};
 }
 

@@ -35,6 +35,7 @@ struct RecoveryProgress {
   std::uint64_t records = 0;
   std::uint64_t bytes = 0;      ///< of them
   std::uint64_t bytes_max = 0;  ///< of the files to read: slightly more than `bytes` becomes
+  std::uint64_t ns = 0;         ///< since recovery began
 };
 
 class DataFolder {
@@ -78,6 +79,8 @@ class DataFolder {
   [[nodiscard]] const log::Recovered& recovered() const { return log_->recovered(); }
   [[nodiscard]] std::uint64_t applied_records() const { return applied_.records; }
   [[nodiscard]] std::uint64_t applied_bytes() const { return applied_.bytes; }
+  /// Bytes of the files from which they were read; 0 if progress was not asked for.
+  [[nodiscard]] std::uint64_t expected_bytes() const { return applied_.bytes_max; }
   [[nodiscard]] std::uint64_t applied_ns() const { return applied_ns_; }
   /// The inputs of a checkpoint; the folder outlives it. Requires: as open().
   [[nodiscard]] offload::CheckpointRun::Terms checkpoint_terms(
@@ -90,6 +93,10 @@ class DataFolder {
   std::expected<void, std::string> begin(const Terms& terms, offload::Services& services);
   std::expected<void, std::string> make_folders();
   std::expected<void, std::string> open_log_folder(bool persistent_memory);
+  /// Opens the folder of persistent regions, if the configuration has any.
+  std::expected<void, std::string> open_regions(const Terms& terms, offload::Services& services);
+  /// Requires that each recovered persistent region has its file; removes files of no region.
+  static std::expected<void, std::string> check_regions(offload::Services& services);
   /// Has objects continue safely where a loss was accepted.
   std::expected<void, std::string> go_on_after_loss(offload::Services& services,
                                                     std::span<const offload::Kind> own_kinds);
@@ -102,6 +109,7 @@ class DataFolder {
   const std::string path_;
   log::PosixFolder folder_;
   std::unique_ptr<log::LogFolder> log_folder_;
+  bool is_model_ = false;  // of persistent memory, which a tmpfs is
   std::unique_ptr<log::FolderLock> lock_;
   std::unique_ptr<log::Log> log_;
   std::unique_ptr<catalog::UnflushedAge> age_;  // of what the log has not written

@@ -97,11 +97,13 @@ class KeepSigpipe {
 /// The library's server, used only to parse a head and write an answer.
 class HttpListener::Pages final : private httplib::Server {
  public:
-  static std::unique_ptr<Pages> make(std::function<std::string()> metrics) {
+  static std::unique_ptr<Pages> make(std::function<std::string()> metrics,
+                                     std::function<bool()> serves) {
     const KeepSigpipe keep;
-    return std::make_unique<Pages>(std::move(metrics));
+    return std::make_unique<Pages>(std::move(metrics), std::move(serves));
   }
-  explicit Pages(std::function<std::string()> metrics) : metrics_(std::move(metrics)) {
+  Pages(std::function<std::string()> metrics, std::function<bool()> serves)
+      : metrics_(std::move(metrics)), serves_(std::move(serves)) {
     set_pre_routing_handler([this](const httplib::Request& request, httplib::Response& response) {
       answer(request, response);
       return HandlerResponse::Handled;
@@ -136,7 +138,9 @@ class HttpListener::Pages final : private httplib::Server {
     if (request.method == "GET" && request.path == "/metrics") {
       response.set_content(metrics_(), "text/plain; version=0.0.4; charset=utf-8");
     } else if (request.method == "GET" && request.path == "/healthz") {
-      response.set_content("ok", "text/plain; charset=utf-8");
+      const bool serves = !serves_ || serves_();
+      if (!serves) response.status = 503;
+      response.set_content(serves ? "ok" : "starting", "text/plain; charset=utf-8");
     } else {
       response.status = 404;
       response.set_content("There are /metrics and /healthz.\n", "text/plain; charset=utf-8");
@@ -144,10 +148,12 @@ class HttpListener::Pages final : private httplib::Server {
   }
 
   std::function<std::string()> metrics_;
+  std::function<bool()> serves_;
 };
 
-HttpListener::HttpListener(std::function<std::string()> metrics, std::uint64_t connection_ns)
-    : pages_(Pages::make(std::move(metrics))), connection_ns_(connection_ns) {}
+HttpListener::HttpListener(std::function<std::string()> metrics, std::uint64_t connection_ns,
+                           std::function<bool()> serves)
+    : pages_(Pages::make(std::move(metrics), std::move(serves))), connection_ns_(connection_ns) {}
 
 HttpListener::~HttpListener() { stop(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two pages over HTTP on the loopback interface: /metrics for monitoring, /healthz for liveness
-// checks. Nothing can be changed through it.
+// Two pages over HTTP on the loopback interface: /metrics for monitoring, /healthz for checks
+// whether the program serves. Nothing can be changed through it.
 //
 // One thread serves all connections and blocks on none: it reads bytes as they arrive, and passes
 // an HTTP library only a complete request head, in memory. So a slow or silent client holds a
@@ -45,9 +45,11 @@ class HttpListener {
   static constexpr std::uint64_t kSafeNs = 100'000'000;
 
   /// `metrics` makes the text of /metrics; called on the listener's thread, for each request.
-  /// `connection_ns`: the timeout of a connection, from its first byte to its last.
+  /// `connection_ns`: the timeout of a connection, from its first byte to its last. `serves`: what
+  /// /healthz answers; null: always.
   explicit HttpListener(std::function<std::string()> metrics,
-                        std::uint64_t connection_ns = kConnectionNs);
+                        std::uint64_t connection_ns = kConnectionNs,
+                        std::function<bool()> serves = nullptr);
   ~HttpListener();
   HttpListener(const HttpListener&) = delete;
   HttpListener& operator=(const HttpListener&) = delete;

@@ -3,7 +3,6 @@
 //
 // One table declares all of them (node_number.hpp). The text depends on NodeNumbers alone, so it
 // can be tested without a node.
-// be tested without a node.
 //
 // Thread: any.
 #pragma once
@@ -25,6 +24,7 @@
 namespace espalier::node {
 
 class Node;
+struct RecoveryProgress;
 
 struct OffloadNumbers {
   wire::OffloadId id = wire::OffloadId::invalid;
@@ -99,6 +99,9 @@ struct NodeNumbers {
 /// The same with the samples of objects, for the node's page; numbers_of() also serves node_stats,
 /// which has none. Cost: additionally, that of catalog::samples_of().
 [[nodiscard]] NodeNumbers numbers_and_samples_of(const Node& node);
+
+/// Those of a node that still reads its data folder, of which nothing else may be read by then.
+[[nodiscard]] NodeNumbers numbers_of_recovery(const RecoveryProgress& progress);
 
 /// All metrics of a node, followed by those made of samples (sample_metrics.hpp). Durations appear
 /// for offloads that have at least one.

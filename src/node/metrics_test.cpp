@@ -137,6 +137,7 @@ TEST(Metrics, TellOfTheLogWhereThereIsOne) {
   EXPECT_EQ(read.at("espalier_checkpoint_last_seconds").at(), 9.5);
   EXPECT_EQ(read.at("espalier_recovered_records").at(), 96);
   EXPECT_EQ(read.at("espalier_recovered_bytes").at(), 97);
+  EXPECT_EQ(read.at("espalier_recovery_expected_bytes").at(), 99);
   EXPECT_EQ(read.at("espalier_recovery_seconds").at(), 9.8);
   std::erase_if(numbers.samples, [](const wire::Sample& sample) {
     return sample.name.starts_with("checkpoint_last");  // none was finished yet

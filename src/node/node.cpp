@@ -111,7 +111,7 @@ Result<void> Node::open_data() {
                           .own_kinds = options_.own_kinds,
                           .segment_bytes = options_.segment_bytes,
                           .failed = options_.data_failed,
-                          .recovering = options_.recovering,
+                          .recovering = [this](const auto& now) { report_recovery(now); },
                           .threads = options_.recovery_threads};
   if (!config_.chain.name.empty()) {
     terms.show = [this](std::uint64_t sequence, std::span<const std::byte> record) -> Result<void> {
@@ -150,6 +150,11 @@ Result<void> Node::follow_chain() {
     return refuse_data(
         "a member of a chain answers once all members have a record: start it without "
         "data.durability async");
+  }
+  if (config_.data.persistent_regions) {
+    return refuse_data(
+        "what is written to regions goes to no other member of a chain: start it without "
+        "data.persistent_regions");
   }
   if (config_.node.one_sided) {
     return refuse_data(
@@ -314,11 +319,46 @@ Result<void> Node::open_datagrams() {
   return {};
 }
 
+// The last step: a long recovery has begun to serve them before.
 Result<void> Node::open_metrics() {
+  has_started_.store(true, std::memory_order_release);
+  return http_ ? Result<void>() : begin_metrics();
+}
+
+Result<void> Node::begin_metrics() {
   if (!options_.metrics_at_any_port) return serve_metrics_at(config_.metrics.port);
-  http_ = std::make_unique<HttpListener>(
-      [this] { return metrics_text(numbers_and_samples_of(*this)); });
+  http_ = make_http();
   return http_->start(0);
+}
+
+std::unique_ptr<HttpListener> Node::make_http() {
+  return std::make_unique<HttpListener>(
+      [this] { return metrics_page(); }, HttpListener::kConnectionNs,
+      [this] { return has_started_.load(std::memory_order_acquire); });
+}
+
+std::string Node::metrics_page() {
+  if (has_started_.load(std::memory_order_acquire)) {
+    return metrics_text(numbers_and_samples_of(*this));
+  }
+  RecoveryProgress now;
+  {
+    const std::scoped_lock lock(recovery_mutex_);
+    now = recovery_;
+  }
+  return metrics_text(numbers_of_recovery(now));
+}
+
+// If the port cannot be had, the end of the start says so.
+void Node::report_recovery(const RecoveryProgress& now) {
+  bool is_first = false;
+  {
+    const std::scoped_lock lock(recovery_mutex_);
+    is_first = recovery_.records == 0;
+    recovery_ = now;
+  }
+  if (is_first && !begin_metrics()) http_.reset();
+  if (options_.recovering) options_.recovering(now);
 }
 
 std::vector<Node::NotChanged> Node::change(const Config& wanted) {
@@ -360,8 +400,7 @@ std::vector<Node::NotChanged> Node::change(const Config& wanted) {
 Result<void> Node::serve_metrics_at(std::uint16_t port) {
   std::unique_ptr<HttpListener> next;
   if (port != 0) {
-    next = std::make_unique<HttpListener>(
-        [this] { return metrics_text(numbers_and_samples_of(*this)); });
+    next = make_http();
     if (const auto started = next->start(port); !started) return started;
   }
   http_ = std::move(next);

@@ -5,9 +5,11 @@
 // Thread: start and stop one at a time; the numbers from any.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
@@ -160,7 +162,11 @@ class Node {
   Result<void> open_fabrics();
   Result<void> open_datagrams();
   Result<void> open_metrics();
+  Result<void> begin_metrics();
   Result<void> serve_metrics_at(std::uint16_t port);
+  [[nodiscard]] std::unique_ptr<HttpListener> make_http();
+  [[nodiscard]] std::string metrics_page();
+  void report_recovery(const RecoveryProgress& now);
 
   Config config_;
   NodeOptions options_;
@@ -179,6 +185,9 @@ class Node {
   std::unique_ptr<DatagramPort> datagrams_;
   std::vector<std::unique_ptr<Worker>> workers_;
   std::unique_ptr<Listener> listener_;
+  std::atomic<bool> has_started_{false};  // all above may be read by other threads
+  std::mutex recovery_mutex_;
+  RecoveryProgress recovery_;  // guarded by recovery_mutex_
   std::unique_ptr<HttpListener> http_;
 };
 

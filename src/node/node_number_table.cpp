@@ -419,6 +419,11 @@ void rows_of_checkpoints(NumberTable& table) {
   table.gauge("recovered_bytes", "log.recovered_bytes", "Their bytes.", [](From r) {
     return r.of_data([](const DataFolder& data) { return data.applied_bytes(); });
   });
+  table.gauge("recovery_expected_bytes", "log.recovery_expected_bytes",
+              "The files that there were to read: a little more than what is read of them.",
+              [](From r) {
+                return r.of_data([](const DataFolder& data) { return data.expected_bytes(); });
+              });
   table.gauge("recovery_nanoseconds", "log.recovery_ns", "How long that took.", [](From r) {
     return r.of_data([](const DataFolder& data) { return data.applied_ns(); });
   });

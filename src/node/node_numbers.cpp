@@ -48,6 +48,17 @@ double process_start_after_boot() {
   return static_cast<double>(stat->start_ticks) / static_cast<double>(ticks_per_second);
 }
 
+NodeNumbers numbers_of_process() {
+  static const double after_boot = process_start_after_boot();
+  static const double started = boot_time_seconds() + after_boot;
+  NodeNumbers numbers;
+  numbers.version = ESPALIER_VERSION;
+  numbers.start_time_seconds = started;
+  const double uptime_ns = static_cast<double>(base::boot_ns()) - after_boot * 1e9;
+  numbers.uptime_ns = static_cast<std::uint64_t>(std::max(uptime_ns, 0.0));
+  return numbers;
+}
+
 void add_offloads(NodeNumbers& numbers, const Node& node) {
   for (const offload::Offload& offload : offload::all_offloads()) {
     const auto id = static_cast<std::size_t>(offload.id);
@@ -123,14 +134,17 @@ Reading::Reading(const Node& of)
   }
 }
 
+NodeNumbers numbers_of_recovery(const RecoveryProgress& progress) {
+  NodeNumbers numbers = numbers_of_process();
+  numbers.set("recovered_records", progress.records);
+  numbers.set("recovered_bytes", progress.bytes);
+  numbers.set("recovery_expected_bytes", progress.bytes_max);
+  numbers.set("recovery_nanoseconds", progress.ns);
+  return numbers;
+}
+
 NodeNumbers numbers_of(const Node& node) {
-  static const double after_boot = process_start_after_boot();
-  static const double started = boot_time_seconds() + after_boot;
-  NodeNumbers numbers;
-  numbers.version = ESPALIER_VERSION;
-  numbers.start_time_seconds = started;
-  const double uptime_ns = static_cast<double>(base::boot_ns()) - after_boot * 1e9;
-  numbers.uptime_ns = static_cast<std::uint64_t>(std::max(uptime_ns, 0.0));
+  NodeNumbers numbers = numbers_of_process();
   Reading reading(node);
   for (const NodeNumber& number : node_numbers()) {
     if (number.read == nullptr) continue;

@@ -39,6 +39,26 @@ bool StoreCore::free_some(memory::BufferCache& cache, bool insists) {
   return freed || reclaimer.waits_for_snapshots() || reclaimer.waits_for_pins();
 }
 
+bool StoreCore::refill_reserves() {
+  memory::BufferCache cache(pool);
+  const auto refill = [&] {
+    bool all = true;
+    objects.for_each([&](store::StoredObject& object) {
+      const bool refilled = object.is_dropped() || object.refill_reserve(cache);
+      all = all && refilled;
+    });
+    return all;
+  };
+  if (refill()) return true;
+  make_room(*this, cache, true);
+  if (refill()) return true;
+  // At most a MiB for each object. Writes that free nothing are refused until it is free again.
+  region.lift_limit(true);
+  const bool refilled = refill();
+  region.lift_limit(false);
+  return refilled;
+}
+
 ThreadContext::ThreadContext(StoreCore& store_in, base::EpochSlot slot_in, std::uint32_t index_in)
     : store(store_in), slot(std::move(slot_in)), cache(store_in.pool), index(index_in) {}
 

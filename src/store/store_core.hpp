@@ -60,6 +60,11 @@ struct StoreCore {
   /// structure lock.
   bool free_some(memory::BufferCache& cache, bool insists);
 
+  /// Refills what objects keep in reserve for erases, if need be beyond the memory limit: recovery
+  /// takes from it where a store is full, and does not give back. Returns whether all is refilled;
+  /// if not, the addresses have run out. Requires: no thread uses the store, nor holds a lock.
+  [[nodiscard]] bool refill_reserves();
+
   memory::Region region;
   memory::BufferPool pool;
   /// Clocks of objects that share one; their words lie in the region. Never null.

@@ -11,6 +11,10 @@
 #include <span>
 #include <vector>
 
+namespace espalier::memory {
+class BufferCache;
+}
+
 namespace espalier::store {
 
 class StoredObject {
@@ -30,8 +34,12 @@ class StoredObject {
   virtual void add_values(std::span<std::uint64_t>) const {}
   /// Moves the buffers that it keeps in reserve next to other buffers.
   virtual void repack_spares() = 0;
-  /// Frees some of its memory, in at most `steps` steps of bounded work; never allocates. Returns
-  /// whether all is freed. Requires: no thread uses the object any more, nor will.
+  /// Takes again what it keeps in reserve for writes that free memory. Returns whether it has all
+  /// that these need. Requires: no lock is held but that of StoredObjects.
+  [[nodiscard]] virtual bool refill_reserve(memory::BufferCache&) noexcept { return true; }
+  /// Gives back some of its memory, in so many steps of bounded work; nothing may ask for memory
+  /// meanwhile. Returns whether all is given back. Requires: no thread uses the object any more,
+  /// nor will.
   virtual bool free_some(std::uint32_t steps) = 0;
   /// Bytes that free_some() has freed.
   [[nodiscard]] virtual std::uint64_t freed_bytes() const = 0;

@@ -11,7 +11,6 @@
 #include "base/clock.hpp"
 #include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "catalog/transaction_record.hpp"
 #include "memory/version_clock.hpp"
 #include "store/numbered_outcome.hpp"
@@ -149,10 +148,6 @@ class Attempt {
   // Runs before any lock: all that is written is known by now, but for the version and the answer.
   Result<void> reserve_record() {
     if (!writes_) return {};
-    for (const Part& part : parts_) {
-      catalog::ReservedVersions* const reserved = part.object->object->reserved();
-      if (reserved != nullptr) reserved->keep_ahead(clock_.taken());
-    }
     std::size_t bytes = kept_bytes_ = outcome_.record_bytes();
     for (const Part& part : parts_) bytes += part.part->record_bytes();
     auto room = catalog::reserve_transaction(parts_.front().object->object->redo(), bytes);
@@ -266,19 +261,17 @@ class Attempt {
     const std::uint64_t version = clock_.take();
     stamp(version);
     std::uint64_t sequence = hand_over(version);
-    if (is_reserved(version)) sequence = 0;
+    if (answers_early()) sequence = 0;
     if (planted(Bug::one_object_first)) return commit_apart(version, sequence);
     for (const Part& part : parts_) part.part->publish(version);
     clock_.done(version, sequence);
     finish(version);
   }
 
-  // Whether readers may see it before its record is durable: its strictest object decides.
-  [[nodiscard]] bool is_reserved(std::uint64_t version) const noexcept {
-    return std::ranges::all_of(parts_, [&](const Part& part) {
-      const catalog::ReservedVersions* const reserved = part.object->object->reserved();
-      return reserved != nullptr && reserved->covers(version);
-    });
+  // Whether readers may see it before its record is durable: the strictest of its objects decides.
+  [[nodiscard]] bool answers_early() const noexcept {
+    return std::ranges::all_of(
+        parts_, [](const Part& part) { return part.object->object->is_async(); });
   }
 
   void stamp(std::uint64_t version) noexcept {

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "engine/planted_engine_bugs.hpp"
-#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "log/planted_log_bugs.hpp"
 #include "tests/durability/store_world.hpp"
 
@@ -16,17 +15,22 @@ namespace {
 
 constexpr std::uint64_t kWorlds = 100;
 
+struct WorldsOf {
+  bool appends = true;
+  bool async = false;
+};
+
 /// What is wrong in the first of the worlds in which something is, and has this in its words;
 /// empty: nothing.
-std::string first_wrong(const std::string& like = {}, bool appends = true, bool async = false) {
+std::string first_wrong(const std::string& like = {}, const WorldsOf& worlds = {}) {
   for (std::uint64_t seed = 1; seed <= kWorlds; ++seed) {
     testing::TestPartResultArray wrong;
     {
       const testing::ScopedFakeTestPartResultReporter intercept(
           testing::ScopedFakeTestPartResultReporter::INTERCEPT_ONLY_CURRENT_THREAD, &wrong);
       StoreWorld world(seed);
-      world.appends = appends;
-      world.async = async;
+      world.appends = worlds.appends;
+      world.async = worlds.async;
       for (int life = 0; life < 12 && wrong.size() == 0; ++life) live_some_lives(world, 1);
     }
     for (int i = 0; i < wrong.size(); ++i) {
@@ -38,29 +42,25 @@ std::string first_wrong(const std::string& like = {}, bool appends = true, bool 
 }
 
 template <class Bug>
-void expect_noticed(Bug bug, const std::string& like = {}, bool appends = true,
-                    bool async = false) {
+void expect_noticed(Bug bug, const std::string& like = {}, const WorldsOf& worlds = {}) {
   const base::Planted planted(bug);
-  const std::string wrong = first_wrong(like, appends, async);
+  const std::string wrong = first_wrong(like, worlds);
   EXPECT_NE(wrong, "");
   ::testing::Test::RecordProperty("wrong", wrong);
 }
 
 TEST(CheckpointPlanted, NothingIsWrongWithoutABug) {
   EXPECT_EQ(first_wrong(), "");
-  EXPECT_EQ(first_wrong({}, true, true), "");
+  EXPECT_EQ(first_wrong({}, {.async = true}), "");
 }
 
-TEST(CheckpointPlanted, AVersionThatIsReleasedBeforeItIsReservedIsNoticed) {
-  expect_noticed(tree::Bug::reservation_not_awaited, "a version would come again", true, true);
+TEST(CheckpointPlanted, VersionsOfAnEarlierRunThatComeAgainAreNoticed) {
+  expect_noticed(offload::Bug::versions_of_earlier_runs, "a version would come again",
+                 {.async = true});
 }
 
 TEST(CheckpointPlanted, ACopyThatForgetsSlotsOfAnEncryptedTableIsNoticed) {
   expect_noticed(offload::Bug::copy_without_slots, "told twice");
-}
-
-TEST(CheckpointPlanted, ACopyThatForgetsWhatIsReservedIsNoticed) {
-  expect_noticed(offload::Bug::copy_without_reserved, "a version would come again", true, true);
 }
 
 TEST(CheckpointPlanted, RemovingSegmentsBeforeTheCheckpointIsThereIsNoticed) {
@@ -72,7 +72,7 @@ TEST(CheckpointPlanted, BelievingOneBeforeTheLogIsDurableUpToItsEndIsNoticed) {
 }
 
 TEST(CheckpointPlanted, AnErasedKeyThatComesBackIsNoticed) {
-  expect_noticed(log::Bug::overlap_skipped, " not '' ", false);
+  expect_noticed(log::Bug::overlap_skipped, " not '' ", {.appends = false});
 }
 
 TEST(CheckpointPlanted, CopyingBeforeWhatIsRecordedIsVisibleIsNoticed) {

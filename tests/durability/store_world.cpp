@@ -42,7 +42,13 @@ StoreLife::~StoreLife() {
 // Every fourth life by two threads; what is there and what is refused is the same.
 log::LogResult<std::unique_ptr<log::Log>> StoreLife::open_log() {
   log::LogOptions options = log::small_options();
+  const auto begin_above = [&](auto& redo) {
+    options.recovery.begins = [&redo](std::uint64_t incarnation) {
+      redo.begin_versions_above(offload::versions_before_run(incarnation));
+    };
+  };
   if (++world_.recoveries % 4 != 1) {
+    begin_above(target_);
     return log::Log::open(
         world_.disk, options, [this](std::uint64_t, std::span<const std::byte> record) {
           return target_.apply({reinterpret_cast<const char*>(record.data()), record.size()});
@@ -52,6 +58,7 @@ log::LogResult<std::unique_ptr<log::Log>> StoreLife::open_log() {
   const std::size_t piece_bytes = world_.random.below(2) == 0 ? 256 : 16384;
   const auto redo = offload::ParallelRedo::start(
       {.services = services_, .own = {}, .threads = 2, .piece_bytes = piece_bytes});
+  begin_above(**redo);
   options.applied = [&] { return (*redo)->finish(); };
   return log::Log::open(
       world_.disk, options,
@@ -297,6 +304,7 @@ void StoreLife::done(const Completion& completion) {
   if (pending.read) {
     EXPECT_TRUE(completion.ok);
     const std::string value(completion.found ? completion.value : "");
+    if (completion.found) saw_version(pending.key, completion.version, value);
     EXPECT_TRUE(saw(truth, value) || pending.since.may_have_been(truth, value)) << pending.key;
     found_ = value;
     return;
@@ -308,6 +316,13 @@ void StoreLife::done(const Completion& completion) {
   if (completion.ok) return truth.acknowledged(pending.number);
   EXPECT_TRUE(log_->writer().acknowledgements().error()) << message(completion.error);
   // A write that was refused with the log's own error was not done; but its caller cannot know.
+}
+
+// Whatever was lost, and however it was recovered: conditions on versions rely on it.
+void StoreLife::saw_version(const std::string& key, std::uint64_t version,
+                            const std::string& value) {
+  const auto [at, is_new] = world_.by_version.try_emplace({key, version}, value);
+  EXPECT_EQ(at->second, value) << key << " had that at version " << version;
 }
 
 std::string StoreLife::get(const std::string& key) {

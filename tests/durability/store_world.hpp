@@ -67,6 +67,8 @@ struct StoreWorld {
   bool async = false;
   /// That is said of each object, and the sink promises the other.
   bool by_object = false;
+  /// What readers have seen of the map in all lives: by key and version.
+  std::map<std::pair<std::string, std::uint64_t>, std::string> by_version;
   // What seldom happens:
   std::uint64_t checkpoints = 0;     // that were finished
   std::uint64_t begun_with_one = 0;  // lives
@@ -137,6 +139,7 @@ class StoreLife final : private Handler {
   void submit(Pending& pending, Op op);
   void write_map();
   void look();
+  void saw_version(const std::string& key, std::uint64_t version, const std::string& value);
   void done(const Completion& completion) override;
   std::string get(const std::string& key);
   void write_hash();

@@ -13,7 +13,6 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/durable_mark.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "catalog/samples.hpp"
 #include "store/clock_groups.hpp"
 #include "store/durable_store.hpp"
@@ -152,6 +151,20 @@ Result<void> HashMap::reserve_links() {
 
 void HashMap::reserve_for_erases() noexcept {
   if (versions && !planted(Bug::spare_links_not_first)) refill_spare_links();
+}
+
+bool HashMap::refill_reserve(memory::BufferCache&) noexcept {
+  if (!versions) return true;
+  refill_spare_links();
+  if (spare_links() != 0) return true;
+  const auto page = store_.pool.allocate(memory::kRecordsClass);
+  if (!page) return false;
+  if (!records_.adopt_page(kLinkClass, *page)) {
+    store_.pool.release(*page, memory::kRecordsClass);
+    return false;
+  }
+  refill_spare_links();
+  return spare_links() != 0;
 }
 
 void HashMap::refill_spare_links() noexcept {
@@ -303,9 +316,7 @@ void HashMap::record_to(catalog::RedoSink* sink) {
     clock_.wait_for_records(mark);
   }
   Object::record_to(sink);
-  if (!versions || !promises_async(sink)) return;
-  constexpr catalog::ReservedVersions::Record kRecord{sizeof(HashCountedRecord), write_counted};
-  answer_early(std::make_unique<catalog::ReservedVersions>(*sink, id(), kRecord));
+  if (versions && promises_async(sink)) answer_early();
 }
 
 void HashMap::set_dropped() {

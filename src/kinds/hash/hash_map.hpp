@@ -188,7 +188,8 @@ class HashMap final : public HashView,
   void add_values(std::span<std::uint64_t> of_classes) const override;
   /// Its reserve consists of records, in pages shared with others.
   void repack_spares() override {}
-  /// A step frees a segment, with the long pairs of its keys, or a page of records.
+  [[nodiscard]] bool refill_reserve(memory::BufferCache&) noexcept override;
+  /// A step is a segment, with the long pairs of its keys, or a page of records.
   bool free_some(std::uint32_t steps) override;
   [[nodiscard]] std::uint64_t freed_bytes() const override { return freeing_.bytes; }
   [[nodiscard]] std::string_view kind_name() const override { return "hash"; }

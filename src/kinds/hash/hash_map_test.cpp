@@ -269,6 +269,16 @@ TEST(HashMap, AFullStoreRefusesPutsAndTakesErases) {
   }
 }
 
+TEST(HashMap, AFullStoreRefillsItsReserve) {
+  HashFixture f({.partitions = 4}, std::uint64_t{8} << 20);
+  for (int i = 0; f.map->put(f.thread, "key" + std::to_string(i), "v"); ++i) {
+  }
+  EXPECT_TRUE(f.parts.refill_reserves());
+  EXPECT_GT(f.map->spare_links(), 0u);
+  EXPECT_TRUE(f.map->erase(f.thread, "key0"));
+  EXPECT_EQ(f.faults(), "");
+}
+
 // Tiny pairs are of the class of version links: they must not take for good what erases need.
 TEST(HashMap, AFullStoreTakesErasesAmongTinyPairs) {
   HashFixture f({.partitions = 4}, std::uint64_t{8} << 20);

@@ -11,7 +11,6 @@
 #include "base/assert.hpp"
 #include "base/bytes.hpp"
 #include "base/clock.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "kinds/hash/hash_map.hpp"
 #include "kinds/hash/redo_record.hpp"
 #include "store/starved_write.hpp"
@@ -133,8 +132,7 @@ Result<void> HashMap::attempt(HashThread& thread, WriteIntent& intent, WriteOutc
     if (!room) return std::unexpected(room.error());
     record = *std::move(room);
     intent.record = &record;
-    intent.reserved = reserved();
-    if (reserved() != nullptr) reserved()->keep_ahead(clock_.taken());
+    intent.answers_early = is_async();
   }
   memory::StagedBytes*& staged = intent.help.staged;
   if (stores && staged == nullptr && is_long(intent.key, intent.value)) {

@@ -40,7 +40,6 @@
 #include "memory/version_clock.hpp"
 
 namespace espalier::catalog {
-class ReservedVersions;
 }
 
 namespace espalier::hash {
@@ -60,9 +59,9 @@ struct WriteIntent {
   WriteHelp help{};
   /// If not null: room with the write's redo record, whose version is set when it is taken.
   catalog::RedoRoom* record = nullptr;
-  const catalog::ReservedVersions* reserved = nullptr;  // of the map, if it has some
-  bool may_grow = true;                                 // false: there was no memory to grow with
-  bool starved = false;                                 // its shortage could not be fetched
+  bool answers_early = false;  // readers may see it before that record is durable
+  bool may_grow = true;        // false: there was no memory to grow with
+  bool starved = false;        // what it lacked it has not found
 
   /// Returns the record's sequence, if the version is released only when that is durable, or 0.
   std::uint64_t hand_over_record(std::uint64_t version) const;

@@ -9,7 +9,6 @@
 #include "base/own_counter.hpp"
 #include "base/prefetch.hpp"
 #include "base/try_reserve.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "kinds/hash/partition.hpp"
 #include "memory/version_clock.hpp"
 
@@ -27,7 +26,7 @@ std::uint64_t WriteIntent::hand_over_record(std::uint64_t version) const {
   std::memcpy(record->bytes().data() + offsetof(HashWrittenRecord, version), &version,
               sizeof version);
   const std::uint64_t sequence = record->hand_over();
-  return reserved != nullptr && reserved->covers(version) ? 0 : sequence;
+  return answers_early ? 0 : sequence;
 }
 
 RecordClass class_of(const WriteIntent& intent) {

@@ -59,6 +59,23 @@ static_assert(offsetof(RegionGrant, key) == 16 && offsetof(RegionGrant, flags) =
 static_assert(std::has_unique_object_representations_v<RegionGrant>);
 inline constexpr std::uint32_t kGrantsAtomics = 1;
 
+/// The form of a persistent region in its creation record. That of any other is its size, 8 bytes.
+///
+///   0       8      12         16
+///   +-------+------+----------+
+///   | bytes | kind | reserved |
+///   +-------+------+----------+
+struct PersistentForm {
+  static constexpr std::uint32_t kPersistent = 1;
+
+  std::uint64_t bytes;
+  std::uint32_t kind;
+  std::uint32_t reserved;
+};
+static_assert(sizeof(PersistentForm) == 16 && offsetof(PersistentForm, kind) == 8);
+static_assert(offsetof(PersistentForm, reserved) == 12);
+static_assert(std::has_unique_object_representations_v<PersistentForm>);
+
 /// Why an access is invalid, as the detail of invalid_argument.
 enum class RegionFault : std::uint32_t {
   beyond = 1,      // the range exceeds the region

@@ -19,6 +19,8 @@ TEST(RegionFormat, HasTheseBytes) {
             std::string("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\0\0\0\0", 24));
   EXPECT_EQ(base::bytes_of(RegionGrant{1, 2, 3, kGrantsAtomics}),
             std::string("\1\0\0\0\0\0\0\0\2\0\0\0\0\0\0\0\3\0\0\0\1\0\0\0", 24));
+  EXPECT_EQ(base::bytes_of(PersistentForm{0x1234, PersistentForm::kPersistent, 0}),
+            std::string("\x34\x12\0\0\0\0\0\0\1\0\0\0\0\0\0\0", 16));
 }
 
 TEST(RegionFormat, PlacesAreWithinWithoutOverflow) {

@@ -7,8 +7,11 @@
 #include "base/assert.hpp"
 #include "base/barrier.hpp"
 #include "base/bytes.hpp"
+#include "base/past_cache.hpp"
 #include "catalog/object_redo.hpp"
+#include "catalog/redo_sink.hpp"
 #include "catalog/samples.hpp"
+#include "fabric/placed_write.hpp"
 #include "fabric/shared_copy.hpp"
 #include "kinds/region/planted_region_bugs.hpp"
 #include "store/store_core.hpp"
@@ -34,37 +37,53 @@ std::uint64_t charged_for(std::uint64_t bytes) {
 }
 
 Result<std::shared_ptr<RegionObject>> RegionObject::make(memory::Region& limited, std::uint32_t id,
-                                                         std::string name, std::uint64_t bytes) {
+                                                         std::string name, std::uint64_t bytes,
+                                                         const RegionSource& source) {
   ESPALIER_ASSERT(bytes != 0);
   if (live() >= kMost) return fail(Code::out_of_memory, kMost);
   if (bytes > limited.limit_bytes()) return limited.out_of_memory();
   const std::uint64_t charged = charged_for(bytes);
   if (const auto taken = limited.charge(charged); !taken) return std::unexpected(taken.error());
-  auto memory = memory::SharedMemory::create("espalier-region", bytes);
-  if (!memory) {
+  Result<memory::SharedMemory> memory = memory::SharedMemory();
+  Result<FileMemory> file = FileMemory();
+  if (source.is_persistent && source.files != nullptr && source.files->is_open()) {
+    file = source.is_restored ? source.files->find(id, bytes) : source.files->make(id, bytes);
+  }
+  if (file && !*file) memory = memory::SharedMemory::create("espalier-region", bytes);
+  if (!memory || !file) {
     limited.uncharge(charged);
-    return std::unexpected(memory.error());
+    return std::unexpected(memory ? file.error() : memory.error());
   }
   try {
-    return std::shared_ptr<RegionObject>(
-        new RegionObject(limited, id, std::move(name), std::move(*memory)));
+    return std::shared_ptr<RegionObject>(new RegionObject(
+        limited, id, std::move(name), std::move(*memory), std::move(*file), source));
   } catch (...) {  // where it was made, it has given back what was charged
-    if (*memory) limited.uncharge(charged);
+    if (*memory || *file) limited.uncharge(charged);
     throw;
   }
 }
 
 RegionObject::RegionObject(memory::Region& limited, std::uint32_t id, std::string name,
-                           memory::SharedMemory memory)
-    : limited_(limited), id_(id), name_(std::move(name)), memory_(std::move(memory)) {
+                           memory::SharedMemory memory, FileMemory file, const RegionSource& source)
+    : limited_(limited),
+      id_(id),
+      name_(std::move(name)),
+      memory_(std::move(memory)),
+      file_(std::move(file)),
+      source_(source) {
   ++live_regions;
 }
 
 // A peer that maps the memory keeps the mapping, and none of the pages.
 RegionObject::~RegionObject() {
   keys_.clear();
-  memory_.discard();
-  limited_.uncharge(charged_for(memory_.bytes()));
+  if (memory_) memory_.discard();
+  // The drop's record is handed over by now; a crash before it is durable finds the region again.
+  // Without a sink, records are being applied: the drop may be undone by the next start.
+  if (file_ && is_dropped() && redo() != nullptr) {
+    source_.files->remove(id_, *redo(), redo()->handed_over());
+  }
+  limited_.uncharge(charged_for(bytes()));
   --live_regions;
 }
 
@@ -78,7 +97,7 @@ Result<void> RegionObject::read(std::uint64_t offset, std::span<std::byte> into)
     if (!pass) return fail(Code::not_found, id_);
     const std::uint64_t piece =
         std::min<std::uint64_t>(into.size(), kPassBytes - offset % kWordBytes);
-    fabric::copy_from_shared(into.data(), memory_.at(offset), piece);
+    fabric::copy_from_shared(into.data(), at(offset), piece);
     into = into.subspan(piece);
     offset += piece;
   } while (!into.empty());
@@ -93,7 +112,7 @@ Result<void> RegionObject::write(std::uint64_t offset, std::span<const std::byte
     if (!pass) return fail(Code::not_found, id_);
     const std::uint64_t piece =
         std::min<std::uint64_t>(from.size(), kPassBytes - offset % kWordBytes);
-    fabric::copy_to_shared(memory_.at(offset), from.data(), piece);
+    fabric::store_placed(at(offset), from.data(), piece, placement());
     from = from.subspan(piece);
     offset += piece;
   } while (!from.empty());
@@ -101,14 +120,16 @@ Result<void> RegionObject::write(std::uint64_t offset, std::span<const std::byte
 }
 
 std::atomic_ref<std::uint64_t> RegionObject::word(std::uint64_t offset) const {
-  return base::shared<std::uint64_t>(memory_.at(offset));
+  return base::shared<std::uint64_t>(at(offset));
 }
 
 Result<std::uint64_t> RegionObject::fetch_add(std::uint64_t offset, std::uint64_t amount) {
   if (const auto fault = fault_of_word(bytes(), offset)) return fail_with(*fault);
   const AccessGate::Pass pass(gate_);
   if (!pass) return fail(Code::not_found, id_);
-  return word(offset).fetch_add(amount);
+  const std::uint64_t before = word(offset).fetch_add(amount);
+  flush_word(offset);
+  return before;
 }
 
 Result<std::uint64_t> RegionObject::compare_swap(std::uint64_t offset, std::uint64_t compare,
@@ -118,15 +139,28 @@ Result<std::uint64_t> RegionObject::compare_swap(std::uint64_t offset, std::uint
   if (!pass) return fail(Code::not_found, id_);
   std::uint64_t seen = compare;
   word(offset).compare_exchange_strong(seen, swap);
+  flush_word(offset);  // also if another writer's value is returned
   return seen;
+}
+
+void RegionObject::flush_word(std::uint64_t offset) const {
+  if (!is_persistent()) return;
+  base::write_back({at(offset), kWordBytes});
+  base::fence_past_cache();
+}
+
+fabric::Placement RegionObject::placement() const {
+  const auto kind =
+      is_persistent() ? fabric::MemoryKind::persistent : fabric::MemoryKind::volatile_memory;
+  return fabric::placement_of(kind, fabric::PlacementPolicy::adaptive);
 }
 
 Result<RegionKey> RegionObject::offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
                                       fabric::Domain domain, std::shared_ptr<const void> place) {
   const std::lock_guard lock(mutex_);
   if (is_dropped()) return fail(Code::not_found, id_);
-  auto key =
-      regions.offer({memory_.at(0), memory_.bytes(), memory_.descriptor(), 0}, rights, domain);
+  auto key = regions.offer(
+      {at(0), bytes(), memory_ ? memory_.descriptor() : -1, 0, placement().kind}, rights, domain);
   if (!key) return std::unexpected(key.error());
   const fabric::RemoteRegion remote = key->remote();
   const std::uint64_t number = ++keys_made_;
@@ -192,22 +226,34 @@ Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,
   if (bytes == 0) return fail(Code::invalid_argument);
   ESPALIER_ASSERT(catalog.store() != nullptr);
   memory::Region& limited = catalog.store()->region;
-  return catalog.create<RegionObject>(
-      name, base::bytes_of(bytes), [&](std::uint32_t id, std::string own_name) {
-        return RegionObject::make(limited, id, std::move(own_name), bytes);
-      });
+  RegionFiles& files = catalog.store()->parts.of<RegionFiles>();
+  const RegionSource source{files.is_open(), &files, false};
+  const PersistentForm persistent{bytes, PersistentForm::kPersistent, 0};
+  const std::string_view form =
+      source.is_persistent ? base::bytes_of(persistent) : base::bytes_of(bytes);
+  return catalog.create<RegionObject>(name, form, [&](std::uint32_t id, std::string own_name) {
+    return RegionObject::make(limited, id, std::move(own_name), bytes, source);
+  });
 }
 
-// What a record says that a region is made of is its length.
 Result<std::shared_ptr<RegionObject>> restore_region(catalog::Catalog& catalog,
                                                      const catalog::CreatedObject& created) {
+  PersistentForm form{};
   wire::PayloadReader reader(created.form);
-  const auto bytes = reader.take<std::uint64_t>();
-  if (!reader.complete() || bytes == 0) return catalog::corrupt(catalog::RedoFault::form);
+  if (created.form.size() == sizeof form) {
+    form = reader.take<PersistentForm>();
+  } else {
+    form.bytes = reader.take<std::uint64_t>();
+  }
+  const bool good = reader.complete() && form.bytes != 0 && form.reserved == 0 &&
+                    form.kind == (created.form.size() == sizeof form ? form.kPersistent : 0);
+  if (!good) return catalog::corrupt(catalog::RedoFault::form);
   ESPALIER_ASSERT(catalog.store() != nullptr);
   memory::Region& limited = catalog.store()->region;
+  RegionFiles& files = catalog.store()->parts.of<RegionFiles>();
+  const RegionSource source{form.kind == form.kPersistent, &files, true};
   return catalog.restore<RegionObject>(created, [&](std::uint32_t id, std::string own_name) {
-    return RegionObject::make(limited, id, std::move(own_name), bytes);
+    return RegionObject::make(limited, id, std::move(own_name), form.bytes, source);
   });
 }
 

@@ -17,7 +17,10 @@
 // 2. Words of 8 bytes at multiples of 8 are not torn, and all atomics on them go through one unit:
 //    the processor's.
 //
-// The bytes are not recorded: after recovery they are zeros.
+// The bytes are not recorded: after recovery they are zeros, unless the region is persistent. Then
+// they are a file on persistent memory (region_files.hpp), written past the processor's cache. Over
+// a fabric it is registered as persistent (fabric/placement.hpp), and no session may map it or
+// modify it by atomics of the fabric: such clients send requests to the node.
 //
 // Thread: any.
 #pragma once
@@ -37,6 +40,7 @@
 #include "fabric/region_table.hpp"
 #include "kinds/region/access_gate.hpp"
 #include "kinds/region/format.hpp"
+#include "kinds/region/region_files.hpp"
 #include "memory/region.hpp"
 #include "memory/shared_memory.hpp"
 
@@ -47,6 +51,13 @@ struct CreatedObject;
 namespace espalier::region {
 
 class RegionKey;
+
+/// Where the bytes of a new region come from.
+struct RegionSource {
+  bool is_persistent = false;
+  RegionFiles* files = nullptr;  // of persistent regions; if not open, zeros stand for the file
+  bool is_restored = false;      // it was made before, so a file exists, unless a drop removed it
+};
 
 class RegionObject final : public catalog::Object,
                            public std::enable_shared_from_this<RegionObject> {
@@ -59,14 +70,20 @@ class RegionObject final : public catalog::Object,
   /// `limited`: the store whose limit is charged; it outlives this.
   /// Errors: out_of_memory (the limit, or there are kMost), system. Requires: `bytes` is not 0.
   static Result<std::shared_ptr<RegionObject>> make(memory::Region& limited, std::uint32_t id,
-                                                    std::string name, std::uint64_t bytes);
+                                                    std::string name, std::uint64_t bytes,
+                                                    const RegionSource& source = {});
   ~RegionObject() override;
   /// Number of regions in the process.
   [[nodiscard]] static std::uint32_t live();
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
   [[nodiscard]] const std::string& name() const { return name_; }
-  [[nodiscard]] std::uint64_t bytes() const { return memory_.bytes(); }
+  [[nodiscard]] std::uint64_t bytes() const { return memory_ ? memory_.bytes() : file_.bytes(); }
+  /// Whether its bytes outlive the store, in a file.
+  [[nodiscard]] bool is_persistent() const { return source_.is_persistent; }
+  /// Of a persistent region: whether zeros stand for its file, since the store has no files open or
+  /// none under its id.
+  [[nodiscard]] bool lacks_file() const { return is_persistent() && !file_; }
 
   // For all of these, errors: invalid_argument (detail: a RegionFault); not_found (it was dropped).
   // Cost: a few atomic operations, and the bytes.
@@ -79,9 +96,9 @@ class RegionObject final : public catalog::Object,
   Result<std::uint64_t> compare_swap(std::uint64_t offset, std::uint64_t compare,
                                      std::uint64_t swap);
 
-  /// A key for sessions of a domain. `place`: destroyed once the key is revoked. Cost: a
-  /// registration, and a descriptor. Errors: not_found (it was dropped); those of
-  /// RegionTable::offer.
+  /// A key for sessions of a domain; of a persistent region without atomics, and for peers that do
+  /// not map it. `place`: destroyed once the key is revoked. Cost: a registration, and a
+  /// descriptor. Errors: not_found (it was dropped); those of RegionTable::offer.
   Result<RegionKey> offer(fabric::RegionTable& regions, fabric::RemoteRights rights,
                           fabric::Domain domain, std::shared_ptr<const void> place = {});
   /// Number of valid keys.
@@ -98,14 +115,22 @@ class RegionObject final : public catalog::Object,
  private:
   friend class RegionKey;
   RegionObject(memory::Region& limited, std::uint32_t id, std::string name,
-               memory::SharedMemory memory);
+               memory::SharedMemory memory, FileMemory file, const RegionSource& source);
   void revoke(std::uint64_t number);
   [[nodiscard]] std::atomic_ref<std::uint64_t> word(std::uint64_t offset) const;
+  /// Makes a word of a persistent region durable.
+  void flush_word(std::uint64_t offset) const;
+  [[nodiscard]] fabric::Placement placement() const;
+  [[nodiscard]] std::byte* at(std::uint64_t offset) const {
+    return memory_ ? memory_.at(offset) : file_.at(offset);
+  }
 
   memory::Region& limited_;
   const std::uint32_t id_;
   const std::string name_;
-  const memory::SharedMemory memory_;
+  const memory::SharedMemory memory_;  // either this
+  const FileMemory file_;              // or this has the bytes
+  const RegionSource source_;
   mutable AccessGate gate_;
 
   mutable std::mutex mutex_;  // guards all below; taken before that of a RegionTable
@@ -147,12 +172,13 @@ class RegionKey {
 /// The bytes charged to the store's limit for a region of this size.
 [[nodiscard]] std::uint64_t charged_for(std::uint64_t bytes);
 
-/// Creates a region with a name. Errors: those of Catalog::create and of RegionObject::make;
-/// invalid_argument (no bytes). Requires: the catalogue of a store.
+/// Creates a region with a name; a persistent one if the store has files for these. Errors: those
+/// of Catalog::create and of RegionObject::make; invalid_argument (no bytes). Requires: the
+/// catalogue of a store.
 Result<std::shared_ptr<RegionObject>> create_region(catalog::Catalog& catalog,
                                                     std::string_view name, std::uint64_t bytes);
-/// Recreates a region from a record, zeroed; null: nothing to create (Catalog::restore). Errors:
-/// corrupt (detail: a catalog::RedoFault), and as above.
+/// Recreates a region from a record, zeroed or with the bytes of its file; null: nothing to create
+/// (Catalog::restore). Errors: corrupt (detail: a catalog::RedoFault), and as above.
 Result<std::shared_ptr<RegionObject>> restore_region(catalog::Catalog& catalog,
                                                      const catalog::CreatedObject& created);
 

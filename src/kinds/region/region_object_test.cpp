@@ -5,21 +5,27 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstring>
+#include <filesystem>
+#include <iterator>
 #include <limits>
 #include <memory>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/atomic_bytes.hpp"
 #include "base/random.hpp"
+#include "base/temporary_folder.hpp"
 #include "catalog/apply_record.hpp"
 #include "catalog/object_redo.hpp"
 #include "catalog/testing/recording_sink.hpp"
 #include "kinds/region/calls.hpp"
+#include "kinds/region/region_files.hpp"
 #include "store/store_core.hpp"
 
 namespace espalier::region {
@@ -375,6 +381,115 @@ TEST_F(Regions, SayWhatTheyAre) {
   const auto made = make("r", 300);
   EXPECT_EQ(made->description(), std::string("\x2c\x01\0\0\0\0\0\0", 8));
   EXPECT_EQ(made->name(), "r");
+}
+
+/// On a tmpfs, a model of persistent memory.
+class PersistentRegions : public Regions {
+ protected:
+  PersistentRegions() { open(store_); }
+  void open(tree::StoreCore& store) {
+    EXPECT_TRUE(store.parts.of<RegionFiles>().open(folder_.string(), true));
+  }
+  [[nodiscard]] std::size_t files() const {
+    const std::filesystem::directory_iterator all(folder_.string());
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+  }
+  static Result<void> restore_into(tree::StoreCore& store, std::string_view record) {
+    return catalog::apply_record(
+        store.catalog, record,
+        [&](const catalog::CreatedObject& created) -> Result<void> {
+          const auto restored = restore_region(store.catalog, created);
+          return restored ? Result<void>() : std::unexpected(restored.error());
+        },
+        [](const catalog::RedoHead&, std::string_view) -> Result<void> { return {}; });
+  }
+
+  base::TemporaryFolder folder_{"/dev/shm"};
+};
+
+TEST_F(PersistentRegions, AreMadeAgainOfWhatTheyHad) {
+  catalog::RecordingSink sink;
+  store_.catalog.record_to(&sink);
+  const auto text = std::as_bytes(std::span("persistent"));
+  {
+    const auto made = make("r", 5000);
+    EXPECT_TRUE(made->is_persistent());
+    ASSERT_TRUE(made->write(4093 - text.size(), text));
+    EXPECT_EQ(*made->fetch_add(8, 5), 0u);
+    EXPECT_EQ(*made->compare_swap(8, 5, 7), 5u);
+  }
+  store_.catalog.record_to(nullptr);
+  const std::string_view record = sink.records().front();
+  const auto region_of = [] {
+    return *memory::Region::reserve({.bytes_max = std::uint64_t{64} << 20, .huge_pages = false});
+  };
+  tree::StoreCore other(region_of(), 8);
+  open(other);
+  ASSERT_TRUE(restore_into(other, record));
+  const auto again = *other.catalog.open<RegionObject>("r");
+  std::vector<std::byte> found(text.size());
+  ASSERT_TRUE(again->read(4093 - text.size(), found));
+  EXPECT_TRUE(std::ranges::equal(found, text));
+  EXPECT_EQ(*again->fetch_add(8, 0), 7u);
+
+  tree::StoreCore looks(region_of(), 8);
+  ASSERT_TRUE(restore_into(looks, record));
+  EXPECT_TRUE((*looks.catalog.open<RegionObject>("r"))->lacks_file());
+  std::filesystem::resize_file(folder_ / std::to_string(again->id()), 100);
+  tree::StoreCore shorter(region_of(), 8);
+  open(shorter);
+  EXPECT_EQ(error_of(restore_into(shorter, record)).code, Code::corrupt);
+}
+
+// The record of a region comes again at each start until a checkpoint has replaced its segment,
+// also if a later record has dropped the region and its file is gone.
+TEST_F(PersistentRegions, AreRestoredWithoutAFile) {
+  catalog::RecordingSink sink;
+  store_.catalog.record_to(&sink);
+  make("r", 100);
+  store_.catalog.record_to(nullptr);
+  ASSERT_TRUE(store_.parts.of<RegionFiles>().keep_only({}));
+  tree::StoreCore other(
+      *memory::Region::reserve({.bytes_max = std::uint64_t{64} << 20, .huge_pages = false}), 8);
+  open(other);
+  ASSERT_TRUE(restore_into(other, sink.records().front()));
+  const auto restored = *other.catalog.open<RegionObject>("r");
+  EXPECT_TRUE(restored->is_persistent());
+  EXPECT_TRUE(restored->lacks_file());
+  EXPECT_EQ(*restored->fetch_add(8, 1), 0u);
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(PersistentRegions, ADropThatIsAppliedKeepsTheFile) {
+  make("r", 100);
+  ASSERT_TRUE(store_.catalog.drop("r", ObjectKind::region));
+  EXPECT_EQ(files(), 1u) << "the next start decides";
+}
+
+TEST_F(PersistentRegions, FilesGoOnceADropIsDurable) {
+  catalog::RecordingSink sink(catalog::RecordingSink::Durable::by_hand);
+  store_.catalog.record_to(&sink);
+  make("a", 100);
+  make("b", 100);
+  ASSERT_TRUE(store_.catalog.drop("a", ObjectKind::region));
+  make("c", 100);
+  EXPECT_EQ(files(), 3u);
+  sink.make_durable();
+  make("d", 100);
+  EXPECT_EQ(files(), 3u);
+  ASSERT_TRUE(store_.parts.of<RegionFiles>().keep_only({}));
+  EXPECT_EQ(files(), 0u);
+  store_.catalog.record_to(nullptr);
+}
+
+TEST_F(PersistentRegions, HaveNoAtomicsOverAFabric) {
+  const auto table = *fabric::RegionTable::create(7);
+  const auto made = make("r", 100);
+  EXPECT_EQ(
+      error_of(made->offer(*table, fabric::RemoteRights::read | fabric::RemoteRights::atomic, 1))
+          .code,
+      Code::invalid_argument);
+  EXPECT_TRUE(made->offer(*table, fabric::RemoteRights::read | fabric::RemoteRights::write, 1));
 }
 
 }  // namespace

@@ -12,7 +12,6 @@
 #include "base/durable_mark.hpp"
 #include "base/try_reserve.hpp"
 #include "catalog/redo_sink.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "kinds/table/append_run.hpp"
 #include "kinds/table/planted_table_bugs.hpp"
 #include "kinds/table/table_growth.hpp"
@@ -115,7 +114,7 @@ void Table::record_to(catalog::RedoSink* sink) {
   const bool waits = sink != nullptr && sink->mark().is_of_records() && !early;
   mark_ = waits ? &sink->mark() : nullptr;
   Object::record_to(sink);
-  if (early) answer_early(nullptr);
+  if (early) answer_early();
 }
 
 Table::~Table() {

@@ -44,6 +44,7 @@ class FaultyFile final : public LogFile {
     if (offset >= seen.size()) return 0;
     const std::size_t count = std::min<std::size_t>(bytes.size(), seen.size() - offset);
     std::memcpy(bytes.data(), seen.data() + offset, count);
+    folder_.bytes_read_ += count;
     return count;
   }
   [[nodiscard]] Result<void> fill(std::uint64_t bytes) override {

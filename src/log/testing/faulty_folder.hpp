@@ -10,6 +10,7 @@
 // Thread: any, one at a time.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -71,6 +72,8 @@ class FaultyFolder final : public LogFolder {
   [[nodiscard]] std::uint64_t lost_by_lies() const { return lost_by_lies_; }
   /// Number of fill() calls.
   [[nodiscard]] std::uint64_t fills() const { return fills_; }
+  /// Bytes that were read of all files.
+  [[nodiscard]] std::uint64_t bytes_read() const { return bytes_read_; }
 
   [[nodiscard]] Result<std::unique_ptr<FolderLock>> lock() override;
   [[nodiscard]] Result<std::vector<std::string>> names() override;
@@ -120,6 +123,7 @@ class FaultyFolder final : public LogFolder {
   std::uint64_t lies_ = 0;
   std::uint64_t lost_by_lies_ = 0;
   std::uint64_t fills_ = 0;
+  std::atomic<std::uint64_t> bytes_read_ = 0;
   Names seen_;
   Names lasting_;
   std::deque<NameChange> changes_;  // of names, since the last sync

@@ -77,6 +77,7 @@ inline void add_log(NodeNumbers& numbers) {
                 {"checkpoint_last_nanoseconds", 9'500'000'000},
                 {"recovered_records", 96},
                 {"recovered_bytes", 97},
+                {"recovery_expected_bytes", 99},
                 {"recovery_nanoseconds", 9'800'000'000}});
 }
 

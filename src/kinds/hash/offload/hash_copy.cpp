@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "catalog/catalog.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "kinds/hash/hash_thread_lease.hpp"
 #include "kinds/hash/hash_threads.hpp"
@@ -47,9 +46,7 @@ class HashCopy final : public ObjectCopy {
 
  private:
   void add_version(CopyPiece& piece) {
-    std::uint64_t version = map_->clock().taken();
-    // Records from before the copy are deleted, those that reserve versions too.
-    if (map_->reserved() != nullptr) version = std::max(version, map_->reserved()->limit());
+    const std::uint64_t version = map_->clock().taken();
     if (version == 0) return;
     const auto room = piece.add(sizeof(hash::HashCountedRecord));
     if (!room.empty()) hash::write_counted(room, map_->id(), version);

@@ -14,6 +14,7 @@
 
 #include "base/assert.hpp"
 #include "kinds/map/host/host_executor.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/write/append_items.hpp"
 #include "kinds/map/write/apply_redo.hpp"
 
@@ -47,7 +48,8 @@ class KeysInFlight {
 
 class RedoRun final : private Handler {
  public:
-  RedoRun(ThreadContext& context, MapCore& map) : context_(context), map_(map) {
+  RedoRun(ThreadContext& context, MapCore& map, RedoRunState& state)
+      : context_(context), map_(map), state_(state) {
     window_.reserve(KeysInFlight::kKeysMax);
   }
 
@@ -57,7 +59,7 @@ class RedoRun final : private Handler {
       const auto single = read_single_redo(map_, records[i]);
       if (!single) {
         if (write_window()) refuse(i, single.error());
-      } else if (*single && !is_full_) {
+      } else if (*single && !is_one_by_one()) {
         add(**single, i);
       } else if (write_window()) {
         apply_alone(i);
@@ -78,16 +80,20 @@ class RedoRun final : private Handler {
   void add(const SingleRedo& write, std::size_t index) {
     if (ascends_ && !goes_on_ascending(write)) end_ascending();
     if (refused_) return;
-    if (!ascends_ && (window_.size() >= KeysInFlight::kKeysMax || !keys_.add(write.key))) {
+    if (!ascends_ && (window_.size() >= KeysInFlight::kKeysMax || is_in_flight(write.key))) {
       if (!write_window()) return;
     }
-    if (is_full_) return apply_alone(index);  // set by the calls above
+    if (is_one_by_one()) return apply_alone(index);  // since just now
     if (window_.empty()) {
       ascends_ = is_short_put(write);
       if (!ascends_) static_cast<void>(keys_.add(write.key));
     }
     window_.push_back({write, index});
     version_ = std::max(version_, write.version);
+  }
+  /// Else it is from now on.
+  [[nodiscard]] bool is_in_flight(std::string_view key) {
+    return !keys_.add(key) && !planted(Bug::redo_key_twice_in_flight);
   }
   [[nodiscard]] bool is_short_put(const SingleRedo& write) const {
     return !write.erase && write.value.size() <= map_.geometry.inline_value_bytes_max;
@@ -105,13 +111,16 @@ class RedoRun final : private Handler {
     ascends_ = false;
     for (const Write& each : window_) static_cast<void>(keys_.add(each.redo.key));
   }
+  [[nodiscard]] bool is_one_by_one() const { return state_.one_by_one != 0; }
   void apply_alone(std::size_t index) {
+    if (state_.one_by_one != 0) --state_.one_by_one;
     const auto applied = apply_redo(context_, map_, records_[index]);
     if (!applied) refuse(index, applied.error());
   }
   /// Each gets the version of the last of them or a later one. False: one was refused.
   bool write_window() {
     if (window_.empty()) return !refused_;
+    if (planted(Bug::redo_version_ignored)) version_ = 0;
     if (version_ != 0) map_.clock.go_on_above(version_ - 1);
     const bool appended = ascends_ && window_.size() >= kAppendMin && append();
     if (!appended && !refused_) write_in_flight();
@@ -158,7 +167,7 @@ class RedoRun final : private Handler {
   /// Threads of other objects hold memory for a short time, so passes without success are repeated
   /// some times.
   void write_again() {
-    is_full_ = true;
+    state_.one_by_one = kOneByOne;
     for (int starved = 0; starved < kStarvedPasses; ++starved) {
       if (starved != 0) std::this_thread::yield();
       std::vector<Write> left;
@@ -190,17 +199,18 @@ class RedoRun final : private Handler {
 
   static constexpr bool kNever = false;
   static constexpr int kStarvedPasses = 64;
+  static constexpr std::uint32_t kOneByOne = 4096;
   static constexpr std::uint32_t kLanes = 32;
 
   ThreadContext& context_;
   MapCore& map_;
-  std::optional<MapExecutor> executor_;  // created once something is in flight
+  RedoRunState& state_;
+  std::optional<MapExecutor> executor_;  // once something is in flight
   std::span<const std::string_view> records_;
-  std::vector<Write> window_;  // the writes in flight, each key once
-  bool ascends_ = true;        // whether they are puts of short values with ascending keys
-  KeysInFlight keys_;          // their keys, unless they ascend
-  std::uint64_t version_ = 0;  // of the last of them
-  bool is_full_ = false;       // whether the store is full
+  std::vector<Write> window_;  // written together, each key once
+  bool ascends_ = true;        // they are puts of short values, of keys that do
+  KeysInFlight keys_;          // of them, unless they ascend
+  std::uint64_t version_ = 0;  // the last one of them
   std::vector<Record> items_;
   std::vector<Request> requests_;
   std::optional<std::size_t> refused_;
@@ -210,12 +220,13 @@ class RedoRun final : private Handler {
 }  // namespace
 
 Result<void> apply_redo_run(ThreadContext& context, MapCore& map,
-                            std::span<const std::string_view> records, std::size_t& applied) {
-  ESPALIER_ASSERT(map.redo() == nullptr);  // what is applied is logged already
+                            std::span<const std::string_view> records, std::size_t& applied,
+                            RedoRunState& state) {
+  ESPALIER_ASSERT(map.redo() == nullptr);  // the records of what is applied are there
   applied = 0;
   if (map.dropped.load(std::memory_order_acquire)) return {};
   try {
-    return RedoRun(context, map).apply(records, applied);
+    return RedoRun(context, map, state).apply(records, applied);
   } catch (const std::bad_alloc&) {
     return fail(Code::out_of_memory);
   }

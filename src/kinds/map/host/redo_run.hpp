@@ -12,6 +12,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -22,10 +23,18 @@ namespace espalier::tree {
 
 struct ThreadContext;
 
-/// Applies records, which may be any bytes, in order. `applied`: how many, if one was refused: that
-/// one is the next. Some of those behind it may be applied, too.
+/// What a run leaves for the next of the same thread.
+struct RedoRunState {
+  /// So many of the next records are applied one by one: the store was full, and each attempt to
+  /// have many in flight there costs all that have to be repeated.
+  std::uint32_t one_by_one = 0;
+};
+
+/// Applies records, of any bytes, in their order. `applied`: how many of them, if one was refused:
+/// that one is the next. Of those behind it some may be applied, too.
 /// Errors and Requires: as apply_redo().
 Result<void> apply_redo_run(ThreadContext& context, MapCore& map,
-                            std::span<const std::string_view> records, std::size_t& applied);
+                            std::span<const std::string_view> records, std::size_t& applied,
+                            RedoRunState& state);
 
 }  // namespace espalier::tree

@@ -31,7 +31,8 @@ class RecordRuns : public RedoMaps {
     for (std::size_t at = 0; at < records.size();) {
       const std::size_t count = std::min(most, records.size() - at);
       std::size_t applied = 0;
-      const auto done = apply_redo_run(other_context_, map, records.subspan(at, count), applied);
+      const auto done =
+          apply_redo_run(other_context_, map, records.subspan(at, count), applied, state_);
       ASSERT_TRUE(done) << message(done.error()) << " of record " << at + applied;
       at += count;
     }
@@ -41,6 +42,8 @@ class RecordRuns : public RedoMaps {
     records.erase(records.begin());
     return records;
   }
+
+  RedoRunState state_;
 };
 
 class RedoRuns : public RecordRuns {
@@ -102,7 +105,19 @@ TEST_F(RedoRuns, FillLeavesOfAscendingKeysAsSingleWritesDo) {
   EXPECT_LE(made.leaves.load(), user_.map().leaves.load() * 11 / 10);
 }
 
-// Each append replaces a leaf, for which no reader waits.
+// The next runs know that the store was full, and for how long that is believed.
+TEST_F(RedoRuns, AreAppliedOneByOneWhereTheLastRunFoundNoMemory) {
+  for (int i = 0; i < 300; ++i) user_.put(TreeFixture::numbered(i), "value");
+  MapCore& made = make_other(user_.map());
+  state_.one_by_one = 200;
+  apply_runs(made, own_records(), 64);
+  EXPECT_EQ(state_.one_by_one, 0u);
+  EXPECT_GT(made.log_merges.sum(), 0u);  // of single writes; the others were built into leaves
+  MapUser other(other_context_, this->other(user_.map()));
+  EXPECT_EQ(other.items(), user_.items());
+}
+
+// Each append replaces a leaf, which waits for nobody.
 TEST_F(RedoRuns, CollectTheLeavesThatAppendsReplace) {
   for (int i = 0; i < 40'000; ++i) user_.put(TreeFixture::numbered(i), std::string(64, 'v'));
   MapCore& made = make_other(user_.map());
@@ -117,7 +132,7 @@ TEST_F(RedoRuns, SayWhichRecordWasRefused) {
   const std::string broken = std::string(records[60].substr(0, records[60].size() - 1));
   records[60] = broken;
   std::size_t applied = 0;
-  const auto done = apply_redo_run(other_context_, made, records, applied);
+  const auto done = apply_redo_run(other_context_, made, records, applied, state_);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, Code::corrupt);
   EXPECT_EQ(applied, 60u);
@@ -164,6 +179,36 @@ TEST_F(FullRedoRuns, ApplyWhatErasesMadeRoomFor) {
   MapUser again(other_context_, other(user.map()));
   EXPECT_EQ(again.items(), user.items());
   EXPECT_EQ(audit(*other(user.map())), std::vector<std::string>{});
+}
+
+/// The store that records are applied to is smaller than the one that was filled.
+class TooFullRedoRuns : public RecordRuns {
+ protected:
+  TooFullRedoRuns() : RecordRuns(std::uint64_t{16} << 20, std::uint64_t{8} << 20) {}
+};
+
+// Records take the reserves of erases, and keep them.
+TEST_F(TooFullRedoRuns, LeaveAStoreThatTakesErases) {
+  MapUser user(context_, create({.node_bytes = 8192}));
+  const auto key_of = [](std::uint64_t i) {
+    return "key" + std::to_string(10'000'000 + i * 7919 % 1'000'000);
+  };
+  std::uint64_t next = 0;
+  while (user.put(key_of(next), std::string(100, 'v')).ok) ++next;
+  const auto records = sink_.records();
+  std::size_t applied = 0;
+  while (applied < records.size() && apply(records[applied])) ++applied;
+  ASSERT_LT(applied, records.size());
+  MapCore& made = *other(user.map());
+  EXPECT_LT(made.spare_nodes.size(), made.spares_wanted());
+  ASSERT_TRUE(other_.refill_reserves());
+  EXPECT_EQ(made.spare_nodes.size(), made.spares_wanted());
+  EXPECT_LE(other_.region.taken_bytes(), other_.region.limit_bytes() + 2 * memory::kExtentBytes);
+  MapUser again(other_context_, other(user.map()));
+  for (const auto& [key, value] : again.items()) ASSERT_TRUE(again.write(Op::erase, key).ok) << key;
+  EXPECT_TRUE(again.put("key", std::string(100, 'v')).ok);
+  EXPECT_EQ(again.items().size(), 1u);
+  EXPECT_EQ(audit(made), std::vector<std::string>{});
 }
 
 }  // namespace

@@ -52,17 +52,20 @@ enum class Bug : std::uint8_t {
   value_not_confirmed,         // rule 4: no such READ for out-of-line values
   rest_not_confirmed,          // rule 4: none for a leaf's bytes that are read later
   window_takes_what_follows,   // a part of a leaf delivers log entries of the part above it
-  cache_trusted,               // a leaf found by a cache is not checked
-  ahead_not_confirmed,         // rule 4: no such READ for leaves read ahead
-  ahead_kept,                  // rule 2: leaves read ahead by one scan serve the next
-  belief_not_checked,          // a host that stops answering renewals is trusted
-  drop_not_shown,              // the header of a dropped map still looks live
-  feed_before_table,           // the feed publishes a change before the page table
-  moved_node_kept,             // a cached node outlives its mapping
-  feed_check_ignored,          // torn entries of the feed are accepted
-  record_outside_lock,         // a record is logged after its leaves are unlocked
-  record_after_release,        // a record is logged after its version is released
-  reservation_not_awaited,     // versions are released before their reservation is durable
+  cache_trusted,               // a leaf that a cache leads to is not asked whether it may answer
+  ahead_not_confirmed,         // rule 4: of leaves that are brought ahead there is no such READ
+  ahead_kept,                  // rule 2: leaves that one scan had brought ahead serve the next
+  belief_not_checked,          // a host that answers no renewal is believed for ever
+  drop_not_shown,              // the header of a dropped map still says that it lives
+  feed_before_table,           // the feed tells a change before the page table has it
+  moved_node_kept,             // what a cache has of a node outlives its mapping
+  feed_check_ignored,          // halves of two entries of the feed are taken for one
+  record_outside_lock,         // a record is handed over when its leaves are unlocked
+  record_after_release,        // a record is handed over when its version is released
+  redo_key_twice_in_flight,    // records of one key are applied together, and pass each other
+  redo_version_ignored,        // recovery gives out versions that records have
+  appended_over_last_key,      // leaves are built of a key that the last leaf has already
+  reserve_not_refilled,        // erases find no node in a store that recovery has filled
 };
 
 /// Steps between which another thread may run. A test acts there deterministically instead of

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "catalog/catalog.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "engine/planted_engine_bugs.hpp"
 #include "kinds/map/host/host_executor.hpp"
 #include "kinds/map/redo_record.hpp"
@@ -80,10 +79,6 @@ class MapCopy final : public ObjectCopy, private Handler {
     tree::WrittenRecord record = tree::written_record(tree::RedoType::restructured, map_->id,
                                                       sizeof(tree::WrittenRecord), 0);
     record.version = map_->clock.taken();
-    // Records before the copy's begin are discarded, including those that reserve versions.
-    if (map_->reserved() != nullptr && !planted(Bug::copy_without_reserved)) {
-      record.version = std::max(record.version, map_->reserved()->limit());
-    }
     if (record.version == 0) return;
     const auto room = piece.add(sizeof record);
     if (!room.empty()) catalog::RedoWriter(room).part(record);

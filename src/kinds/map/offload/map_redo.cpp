@@ -29,6 +29,7 @@ struct MapRedoPart final : RedoPart {
   MapRedoPart(tree::StoreCore& store, base::EpochSlot slot, std::uint32_t index)
       : context(store, std::move(slot), index) {}
   tree::ThreadContext context;
+  tree::RedoRunState run;
 };
 
 Result<void> restore_a_map(RedoTarget& target, const catalog::CreatedObject& created) {
@@ -36,7 +37,7 @@ Result<void> restore_a_map(RedoTarget& target, const catalog::CreatedObject& cre
   return made ? Result<void>() : std::unexpected(made.error());
 }
 
-Result<tree::ThreadContext*> context_of(RedoTarget& target) {
+Result<MapRedoPart*> part_of(RedoTarget& target) {
   tree::StoreCore& store = target.services().store;
   auto* part = target.find_part<MapRedoPart>();
   if (part == nullptr) {
@@ -44,7 +45,13 @@ Result<tree::ThreadContext*> context_of(RedoTarget& target) {
     if (!slot) return std::unexpected(slot.error());
     part = &target.part<MapRedoPart>(store, std::move(*slot), target.index());
   }
-  return &part->context;
+  return part;
+}
+
+Result<tree::ThreadContext*> context_of(RedoTarget& target) {
+  const auto part = part_of(target);
+  if (!part) return std::unexpected(part.error());
+  return &(*part)->context;
 }
 
 Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
@@ -59,11 +66,11 @@ Result<void> apply_to_a_map(RedoTarget& target, const catalog::RedoHead& head,
 
 Result<void> apply_run_to_a_map(RedoTarget& target, std::uint32_t object,
                                 std::span<const std::string_view> records, std::size_t& applied) {
-  const auto context = context_of(target);
-  if (!context) return std::unexpected(context.error());
+  const auto part = part_of(target);
+  if (!part) return std::unexpected(part.error());
   catalog::Catalog& objects = target.services().store.catalog;
   return catalog::apply_to<tree::MapCore>(objects, object, [&](tree::MapCore& map) {
-    return tree::apply_redo_run(**context, map, records, applied);
+    return tree::apply_redo_run((*part)->context, map, records, applied, (*part)->run);
   });
 }
 

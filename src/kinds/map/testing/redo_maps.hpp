@@ -182,7 +182,9 @@ class RedoMaps : public ::testing::Test {
  protected:
   using Core = std::shared_ptr<MapCore>;
   explicit RedoMaps(std::uint64_t bytes_max = std::uint64_t{256} << 20)
-      : store_(make_store(bytes_max)), other_(make_store(bytes_max)) {
+      : RedoMaps(bytes_max, bytes_max) {}
+  RedoMaps(std::uint64_t bytes_max, std::uint64_t other_bytes_max)
+      : store_(make_store(bytes_max)), other_(make_store(other_bytes_max)) {
     store_.catalog.record_to(&sink_);
   }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/assert.hpp"
+#include "kinds/map/node/planted_tree_bugs.hpp"
 #include "kinds/map/write/structure_parts.hpp"
 #include "store/thread_context.hpp"
 
@@ -51,9 +52,9 @@ class Appending {
     LockedLeaf leaf(map_, last.lid());
     std::vector<Record> records;
     gather_newest({leaf.get(), map_.geometry}, records);
-    if (!records.empty() && compare_keys(records.back().key_view(), first.view()) >= 0) {
-      return false;
-    }
+    const int order =
+        records.empty() ? -1 : compare_keys(records.back().key_view(), first.view());
+    if (order > 0 || (order == 0 && !planted(Bug::appended_over_last_key))) return false;
     records.insert(records.end(), items.begin(), items.end());
     replace(leaf.get(), std::move(path), records);
     publish();

@@ -11,7 +11,6 @@
 #include "base/clock.hpp"
 #include "base/durable_mark.hpp"
 #include "catalog/redo_sink.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "kinds/map/format/shard.hpp"
 #include "kinds/map/node/leaf_builder.hpp"
 #include "kinds/map/redo_record.hpp"
@@ -179,14 +178,15 @@ std::uint64_t MapCore::memory_bytes() const {
   return bytes + store.reclaimer.waiting(*this, false).bytes;
 }
 
-void MapCore::refill_spares(memory::BufferCache& cache) {
+bool MapCore::refill_spares(memory::BufferCache& cache) {
   const std::lock_guard lock(spare_mutex);
   while (spare_nodes.size() < spares_wanted()) {
     const auto spare = cache.allocate(node_class);
-    if (!spare) return;
+    if (!spare) return false;
     spare_nodes.push_back(*spare);
   }
   spares_taken.store(false, std::memory_order_relaxed);
+  return true;
 }
 
 void MapCore::set_dropped() {
@@ -206,9 +206,7 @@ void MapCore::record_to(catalog::RedoSink* sink) {
     clock.wait_for_records(mark);
   }
   Object::record_to(sink);
-  if (!options.versions || !promises_async(sink)) return;
-  constexpr catalog::ReservedVersions::Record kRecord{sizeof(WrittenRecord), write_reserved};
-  answer_early(std::make_unique<catalog::ReservedVersions>(*sink, id, kRecord));
+  if (options.versions && promises_async(sink)) answer_early();
 }
 
 MapCore::~MapCore() {

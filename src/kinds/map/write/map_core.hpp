@@ -117,10 +117,13 @@ class MapCore final : public MapView,
   [[nodiscard]] std::size_t spares_wanted() const {
     return std::min<std::size_t>(kSpareNodes, (1u << 20) / options.node_bytes);
   }
-  std::atomic<bool> spares_taken{false};  // erases have taken some of them
-  /// Replaces the spares that erases have taken, as far as there is memory.
-  void refill_spares(memory::BufferCache& cache);
-  /// Moves them next to other nodes, so that they keep no extents for themselves.
+  std::atomic<bool> spares_taken{false};  // by erases: there are fewer than wanted
+  /// Reserves again what erases have taken, as far as there is memory. Returns whether that is all.
+  bool refill_spares(memory::BufferCache& cache);
+  [[nodiscard]] bool refill_reserve(memory::BufferCache& cache) noexcept override {
+    return planted(Bug::reserve_not_refilled) || refill_spares(cache);
+  }
+  /// Has them lie where other nodes lie, so that they keep no extents for themselves.
   void repack_spares() override;
   // Refills the spares first: otherwise writes of other threads, short of memory too, would take
   // each freed buffer, and an erase would find none.

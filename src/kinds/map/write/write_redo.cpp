@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "catalog/reserved_versions.hpp"
 #include "kinds/map/redo_record.hpp"
 #include "kinds/map/write/leaf_write.hpp"
 
@@ -40,9 +39,7 @@ void WriteRedo::write(const MapCore& map, std::span<const WriteIntent> writes,
 }
 
 WriteRedo::WriteRedo(const MapCore& map, catalog::RedoRoom room)
-    : room_(std::move(room)), reserved_(map.reserved()) {
-  if (map.reserved() != nullptr) map.reserved()->keep_ahead(map.clock.taken());
-}
+    : room_(std::move(room)), answers_early_(map.is_async()) {}
 
 Result<WriteRedo> WriteRedo::of_writes(const MapCore& map,
                                        std::span<const WriteIntent> writes) noexcept {
@@ -72,10 +69,7 @@ void WriteRedo::hand_over_now(std::uint64_t version) noexcept {
     std::memcpy(bytes.last(kBytes).data(), &addition_->sum, kBytes);
   }
   sequence_ = room_.hand_over();
-  if (reserved_ == nullptr) return;
-  const bool covered = planted(Bug::reservation_not_awaited) ? version <= reserved_->limit()
-                                                             : reserved_->covers(version);
-  if (covered) sequence_ = 0;
+  if (answers_early_) sequence_ = 0;
 }
 
 }  // namespace espalier::tree

@@ -16,10 +16,6 @@
 #include "catalog/redo_sink.hpp"
 #include "kinds/map/node/planted_tree_bugs.hpp"
 
-namespace espalier::catalog {
-class ReservedVersions;
-}
-
 namespace espalier::tree {
 
 class MapCore;
@@ -74,7 +70,7 @@ class WriteRedo {
   void hand_over_now(std::uint64_t version) noexcept;
 
   catalog::RedoRoom room_;
-  const catalog::ReservedVersions* reserved_ = nullptr;
+  bool answers_early_ = false;  // readers may see it before the record is durable
   const Addition* addition_ = nullptr;  // the record ends with its sum
   std::uint64_t sequence_ = 0;
 };

@@ -55,20 +55,22 @@ std::atomic<std::uint32_t>& RegionHost::keys_of_process() {
 RegionHost* RegionHost::of(Connection& connection) {
   const LinkSide* const side = connection.side.get();
   if (side == nullptr || !side->endpoint.lets_write()) return nullptr;
-  return &connection.parts.of<RegionHost>(side->endpoint.regions, side->domain,
-                                          side->endpoint.properties.atomic_with_processor,
-                                          connection.account);
+  return &connection.parts.of<RegionHost>(
+      side->endpoint.regions, side->domain, side->endpoint.properties.atomic_with_processor,
+      side->endpoint.properties.peer_maps_memory, connection.account);
 }
 
-region::RegionGrant RegionHost::grant_of(const region::RegionKey& key) const {
+region::RegionGrant RegionHost::grant_of(const region::RegionKey& key,
+                                         const region::RegionObject& of) const {
   const fabric::RemoteRegion& remote = key.remote();
-  return {remote.base, remote.bytes, remote.key, atomics_ ? region::kGrantsAtomics : 0};
+  return {remote.base, remote.bytes, remote.key, lets_add(of) ? region::kGrantsAtomics : 0};
 }
 
 Result<region::RegionGrant> RegionHost::open(region::RegionObject& of, bool another) {
+  if (of.is_persistent() && maps_memory_) return fail(Code::unsupported);
   const auto known = keys_.find(of.id());
   if (known != keys_.end()) {
-    if (!another && known->second.good()) return grant_of(known->second);
+    if (!another && known->second.good()) return grant_of(known->second, of);
     auto before = keys_.extract(known);  // what left by it is over before there is another
     if (region::planted(region::Bug::key_kept_beside_another)) {
       before.key() = ~of.id();
@@ -80,12 +82,12 @@ Result<region::RegionGrant> RegionHost::open(region::RegionObject& of, bool anot
   }
   if (keys_.size() >= kRegionsMax) return base::full(base::Places::region_keys, kRegionsMax);
   fabric::RemoteRights rights = fabric::RemoteRights::read | fabric::RemoteRights::write;
-  if (atomics_) rights = rights | fabric::RemoteRights::atomic;
+  if (lets_add(of)) rights = rights | fabric::RemoteRights::atomic;
   auto place = place_of_key(account_);
   if (!place) return std::unexpected(place.error());
   auto key = of.offer(regions_, rights, domain_, std::move(*place));
   if (!key) return std::unexpected(key.error());
-  const region::RegionGrant grant = grant_of(*key);
+  const region::RegionGrant grant = grant_of(*key, of);
   keys_.emplace(of.id(), std::move(*key));
   return grant;
 }

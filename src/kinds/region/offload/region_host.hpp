@@ -44,26 +44,37 @@ class RegionHost final : public SessionPart {
   [[nodiscard]] static std::atomic<std::uint32_t>& keys_of_process();
 
   /// `regions`, `domain`: of the endpoint and the queue pairs of the session; they outlive this.
-  /// `atomics`: the fabric's atomics are coherent with the processor's. `account`: of the session's
-  /// principal.
-  RegionHost(fabric::RegionTable& regions, fabric::Domain domain, bool atomics,
+  /// `atomics`: the fabric's atomics are coherent with the processor's. `maps_memory`: peers map
+  /// what they access, which is refused for the file of a persistent region. `account`: of the
+  /// session's principal.
+  RegionHost(fabric::RegionTable& regions, fabric::Domain domain, bool atomics, bool maps_memory,
              PrincipalRef account)
-      : regions_(regions), domain_(domain), atomics_(atomics), account_(std::move(account)) {}
+      : regions_(regions),
+        domain_(domain),
+        atomics_(atomics),
+        maps_memory_(maps_memory),
+        account_(std::move(account)) {}
   RegionHost(const RegionHost&) = delete;
   RegionHost& operator=(const RegionHost&) = delete;
 
   /// The session's key of a region. `another`: revokes the previous one, if any.
   /// Cost: a registration, if there is none. Errors: those of RegionObject::offer;
-  /// too_many_participants.
+  /// too_many_participants; unsupported (it keeps its bytes, and the session maps memory).
   Result<region::RegionGrant> open(region::RegionObject& of, bool another);
   void end() override { keys_.clear(); }
 
  private:
-  [[nodiscard]] region::RegionGrant grant_of(const region::RegionKey& key) const;
+  [[nodiscard]] region::RegionGrant grant_of(const region::RegionKey& key,
+                                             const region::RegionObject& of) const;
+  /// Atomics of a fabric are stores through the cache.
+  [[nodiscard]] bool lets_add(const region::RegionObject& of) const {
+    return atomics_ && !of.is_persistent();
+  }
 
   fabric::RegionTable& regions_;
   const fabric::Domain domain_;
   const bool atomics_;
+  const bool maps_memory_;
   const PrincipalRef account_;
   std::unordered_map<std::uint32_t, region::RegionKey> keys_;  // by the region's id
 };

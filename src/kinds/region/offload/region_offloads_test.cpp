@@ -10,12 +10,15 @@
 
 #include "base/bytes.hpp"
 #include "base/places.hpp"
+#include "base/temporary_folder.hpp"
 #include "engine/principal_accounts.hpp"
 #include "engine/tests/testing/items.hpp"
 #include "engine/tests/testing/scheduler_fixture.hpp"
 #include "kinds/region/format.hpp"
 #include "kinds/region/offload/region_host.hpp"
+#include "kinds/region/region_files.hpp"
 #include "kinds/region/region_object.hpp"
+#include "store/store_core.hpp"
 #include "wire/object.hpp"
 
 namespace espalier::offload {
@@ -85,6 +88,23 @@ TEST_F(RegionOffloads, MakeOpenReadWriteAndChangeWords) {
   EXPECT_EQ(read(id, 8, 8).payload, number(9));
 }
 
+TEST_F(RegionOffloads, PersistentOnesAreNeitherMappedNorModifiedByTheFabric) {
+  const base::TemporaryFolder folder("/dev/shm");
+  ASSERT_TRUE(node_.services().store.parts.of<region::RegionFiles>().open(folder.string(), true));
+  const auto table = *fabric::RegionTable::create(7);
+  const auto object = node_.catalog().find<region::RegionObject>(create("r", 24));
+  ASSERT_TRUE(object && object->is_persistent());
+  const PrincipalRef account = node_.services().principals.of("one");
+  RegionHost maps(*table, 1, true, true, account);
+  const auto refused = maps.open(*object, false);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, Code::unsupported);
+  RegionHost writes(*table, 2, true, false, account);
+  const auto granted = writes.open(*object, false);
+  ASSERT_TRUE(granted);
+  EXPECT_EQ(granted->flags, 0u);
+}
+
 // However many sessions it has; a dropped region's places come back.
 TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   const auto table = *fabric::RegionTable::create(7);
@@ -92,8 +112,8 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   const auto other = node_.catalog().find<region::RegionObject>(create("s", 24));
   ASSERT_TRUE(object && other);
   const PrincipalRef account = node_.services().principals.of("one");
-  RegionHost first(*table, 1, true, account);
-  RegionHost second(*table, 2, true, account);
+  RegionHost first(*table, 1, true, false, account);
+  RegionHost second(*table, 2, true, false, account);
   auto& keys = account->parts.of<RegionShare>().keys;
   keys = RegionHost::kPrincipalMax - 1;
   EXPECT_TRUE(first.open(*object, false));
@@ -101,7 +121,7 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
   const auto refused = second.open(*other, false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(base::places_of(refused.error()), base::Places::principal_region_keys);
-  RegionHost of_others(*table, 3, true, node_.services().principals.of("two"));
+  RegionHost of_others(*table, 3, true, false, node_.services().principals.of("two"));
   EXPECT_TRUE(of_others.open(*other, false));
   EXPECT_EQ(call(OffloadId::object_drop, 0, "r", {}, kRegion).header.code, 0);
   EXPECT_TRUE(second.open(*other, false));
