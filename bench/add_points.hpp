@@ -12,15 +12,15 @@
 namespace espalier::bench {
 
 struct AddSetting {
-  std::filesystem::path dir;          ///< below which a folder is made
+  std::filesystem::path dir;          ///< parent of the data folder
   ObjectKind kind = ObjectKind::map;  ///< or hash
   Durability durability = Durability::sync;
   std::uint32_t in_flight = 256;
   std::uint64_t ops = 0;
 };
 
-/// One thread asks a node of its own. The checksum is the sum that the key has in the end.
-/// Errors: throws std::runtime_error.
+/// One client thread of a node started for this. The checksum is the key's final sum. Errors:
+/// throws std::runtime_error.
 [[nodiscard]] PointSample measure_adds(const AddSetting& setting);
 
 }  // namespace espalier::bench

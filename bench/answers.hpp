@@ -26,13 +26,13 @@
 
 namespace espalier::bench {
 
-/// Set in the tag of a get that is the first half of a read-modify-write; Request::value is what
-/// its second half puts.
+/// Set in the tag of a get that is the first half of a read-modify-write; Request::value is the
+/// value of its second half.
 inline constexpr std::uint64_t kReadModifyWriteTag = std::uint64_t{1} << 63;
 
 class alignas(64) Answers {
  public:
-  /// `certain_items`: a scan always returns at least so many, however it meets the inserts.
+  /// `certain_items`: a scan always returns at least so many, however it interleaves with inserts.
   /// `fixed_values`: an update keeps the length of a value.
   explicit Answers(std::uint64_t certain_items = ~std::uint64_t{0}, bool fixed_values = true)
       : certain_items_(certain_items), fixed_values_(fixed_values) {}
@@ -52,7 +52,7 @@ class alignas(64) Answers {
     scanned_items_ += count;
   }
 
-  /// An operation failed; the benchmark will say so and fail.
+  /// An operation failed; the benchmark will report that and fail.
   void fail(std::string message) {
     if (errors_++ == 0) first_error_ = std::move(message);
   }

@@ -30,14 +30,14 @@
 
 namespace espalier::bench {
 
-/// Nothing is made before it is asked for: rows are also listed for their names.
+/// Makes nothing in advance: rows are also listed for their names.
 struct ExperimentRow {
   std::string_view name;
   /// Its points: they are measured in rounds, and medians come last (bench/point_run.hpp). Or:
   std::function<std::vector<MeasuredPoint>(Report& report)> points{};
   /// it measures and prints lines itself.
   std::function<void(Report& report)> lines{};
-  bool only_named = false;  ///< it runs only where it is named
+  bool only_named = false;  ///< it runs only if named
 };
 
 template <class Options>
@@ -52,12 +52,12 @@ concept Benchmark = std::derived_from<Options, PointOptions> &&
 void declare_experiments(OptionRows& rows, PointOptions& options,
                          const std::vector<ExperimentRow>& experiments);
 
-/// Returns what main should: 1 if answers differ, or if an experiment that was named, or all of
-/// them, measured nothing. Errors: what an experiment throws.
+/// Returns main's exit code: 1 if answers differ, or if a named experiment, or all of them,
+/// measured nothing. Errors: what an experiment throws.
 int run_experiments(std::string_view bench, const PointOptions& options,
                     const std::vector<ExperimentRow>& experiments, const Output& output);
 
-/// What is wrong with the options, in one sentence that names the flag; nothing if all is well.
+/// What is wrong with the options, in one sentence that names the flag; nothing if they are valid.
 template <Benchmark Options>
 [[nodiscard]] std::optional<std::string> problem_of(const Options& options) {
   Options copy = options;
@@ -67,8 +67,8 @@ template <Benchmark Options>
   return rows.problem();
 }
 
-/// Runs the experiments that were asked for. Returns what main should.
-/// Errors: throws std::runtime_error with a sentence for the user, or std::bad_alloc.
+/// Runs the selected experiments. Returns main's exit code. Errors: throws std::runtime_error with
+/// a sentence for the user, or std::bad_alloc.
 template <Benchmark Options>
 int run_benchmark(const Options& options, const Output& output) {
   if (const auto problem = problem_of(options)) throw std::runtime_error(*problem);

@@ -15,26 +15,26 @@
 
 namespace espalier::bench {
 
-/// What goes on beside gets.
+/// The load beside gets.
 enum class Beside : std::uint8_t {
   nothing,
-  puts,        // of another thread, 16 in flight
+  puts,        // by another thread, 16 in flight
   checkpoint,  // one after another
-  stopped,     // those puts, on a disk that takes no write
+  stopped,     // these puts, on a stopped disk
 };
 
 [[nodiscard]] std::string_view name(Beside beside);
 
-/// A node with a data folder and a map that is filled. Thread: one at a time.
+/// A node with a data folder and a filled map. Thread: one at a time.
 class DurableReads {
  public:
   /// Errors: throws std::runtime_error.
   DurableReads(const std::filesystem::path& dir, std::uint64_t keys, std::uint64_t value_bytes,
                std::uint64_t seed);
 
-  /// Gets one at a time, `ops` of them at least, all while it goes on. To stop the disk, `dir` must
-  /// be where a file system of its own is mounted, which is frozen meanwhile, and this process may
-  /// do so. Errors: throws std::runtime_error.
+  /// Gets one at a time, at least `ops` of them, all during the load. To stop the disk, `dir` must
+  /// be the mount point of a file system of its own, which this process may freeze. Errors: throws
+  /// std::runtime_error.
   [[nodiscard]] PointSample measure(Beside beside, std::uint64_t ops);
 
  private:
@@ -50,7 +50,7 @@ class DurableReads {
   std::uint64_t round_ = 0;
 };
 
-/// What is wrong with stopping the file system that is mounted here; null: nothing.
+/// Why the file system mounted here cannot be stopped; null: it can.
 [[nodiscard]] const char* problem_of_stopping(const std::filesystem::path& dir);
 
 }  // namespace espalier::bench

@@ -46,16 +46,16 @@ struct LineSetting {
 
 /// Keys, all of them different, are numbers below the setting's pairs.
 struct LineTransaction {
-  std::uint64_t number = 0;  ///< from 1 on; what is written follows from it
+  std::uint64_t number = 0;  ///< from 1 on; determines the written values
   std::vector<std::uint64_t> reads;
   std::vector<std::uint64_t> writes;
 };
 
-/// What hops and messages there were.
+/// Counts of hops and messages.
 struct LineCounts {
   std::uint64_t hops = 0;
   std::uint64_t bytes = 0;
-  fabric::PlacedCounts placed;  ///< in replicas' persistent memory by those before them
+  fabric::PlacedCounts placed;  ///< in replicas' persistent memory by their predecessors
 };
 
 class ChainLine {
@@ -64,10 +64,10 @@ class ChainLine {
   ChainLine(const ChainLine&) = delete;
   ChainLine& operator=(const ChainLine&) = delete;
 
-  /// Returns a sum of what it has read. Errors: throws std::runtime_error.
+  /// Returns a sum of the values read. Errors: throws std::runtime_error.
   virtual std::uint64_t transact(const LineTransaction& transaction) = 0;
-  /// A sum of all pairs, which all replicas have alike. Errors: throws std::runtime_error, where
-  /// they have not.
+  /// A sum of all pairs, which must be the same on all replicas. Errors: throws std::runtime_error,
+  /// also if it is not.
   [[nodiscard]] virtual std::uint64_t contents() = 0;
   [[nodiscard]] virtual LineCounts counts() const = 0;
 
@@ -75,7 +75,7 @@ class ChainLine {
   ChainLine() = default;
 };
 
-/// Has all pairs. Errors: throws std::runtime_error.
+/// Opens a line with all pairs. Errors: throws std::runtime_error.
 [[nodiscard]] std::unique_ptr<ChainLine> open_chain_line(LineWay way, const LineSetting& setting);
 
 }  // namespace espalier::bench

@@ -22,10 +22,10 @@
 namespace espalier::bench {
 
 struct ChainSetting {
-  std::filesystem::path dir;  ///< below which a folder is made
-  std::uint32_t nodes = 3;    ///< 1: it is in no chain
+  std::filesystem::path dir;  ///< parent of the data folders
+  std::uint32_t nodes = 3;    ///< 1: no chain
   std::uint32_t fence_ms = 1000;
-  std::string etcd;  ///< endpoints that keep the chain, HOST:PORT,HOST:PORT; empty: a file does
+  std::string etcd;  ///< endpoints that keep the chain, HOST:PORT,HOST:PORT; empty: a file
 };
 
 class ChainProcesses {
@@ -37,11 +37,11 @@ class ChainProcesses {
   ChainProcesses(const ChainProcesses&) = delete;
   ChainProcesses& operator=(const ChainProcesses&) = delete;
 
-  /// Waits until it serves, a minute at most. Errors: throws std::runtime_error.
+  /// Waits until it serves, at most a minute. Errors: throws std::runtime_error.
   [[nodiscard]] Store connect() const;
-  /// As kill -9 does. Requires: it was not killed before.
+  /// Sends SIGKILL. Requires: it is running.
   void kill(std::size_t node);
-  /// Processor time that all of them have had.
+  /// Processor time of all of them.
   [[nodiscard]] std::uint64_t cpu_ns() const;
 
  private:
@@ -61,13 +61,13 @@ struct ChainWrites {
   std::uint64_t seed = 1;
 };
 
-/// Puts, so many in flight, and what the processors of all nodes took for each that was
-/// acknowledged. The checksum is of what is there in the end. Errors: throws std::runtime_error.
+/// Puts, with so many in flight, and the processor time of all nodes per acknowledged put. The
+/// checksum is of the final content. Errors: throws std::runtime_error.
 [[nodiscard]] PointSample measure_chain_writes(const ChainWrites& writes);
 
-/// A client counts in a hash map, one put after the other; the head is killed meanwhile. Latencies
-/// are those of puts with all that was repeated of them, and `longest_pause_ms` the longest.
-/// Errors: throws std::runtime_error, also where the count is lost.
+/// A client counts in a hash map by consecutive puts; the head is killed meanwhile. Latencies are
+/// those of puts including retries, and `longest_pause_ms` is the longest. Errors: throws
+/// std::runtime_error, also if the count is lost.
 [[nodiscard]] PointSample measure_failover(const ChainSetting& setting, std::uint64_t puts);
 
 }  // namespace espalier::bench

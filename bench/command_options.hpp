@@ -64,7 +64,7 @@ void add_list(CLI::App& command, const char* flag, std::vector<To>& to, const st
   return {"espalier-bench", output.err, output.colour};
 }
 
-// Puts the run of `options` into `chosen` when the command is met.
+// Puts the run of `options` into `chosen` when the command is parsed.
 template <class Options, class Run>
 void choose(CLI::App& command, const std::shared_ptr<Options>& options, const Output& output,
             cmdline::Action& chosen, Run run) {

@@ -16,8 +16,8 @@ namespace espalier::bench {
 void run_device_ycsb(const DeviceBenchOptions& options, Report& report);
 void run_device_miss(const DeviceBenchOptions& options, Report& report);
 
-/// Sizes of a device's cache for a map of so many keys, from one that knows no way to one that
-/// knows them all.
+/// Sizes of a device's cache for a map of so many keys, from one that holds no path to one that
+/// holds all.
 [[nodiscard]] std::vector<std::uint64_t> caches_that_miss(const DeviceBenchOptions& options);
 
 }  // namespace espalier::bench

@@ -24,7 +24,7 @@ namespace espalier::bench {
 inline constexpr std::array<const char*, 4> kEthernetFigures{"tree-scale", "tree-clients",
                                                              "tree-reads", "tree-skew"};
 
-/// With commas.
+/// Comma-separated.
 [[nodiscard]] std::string ethernet_figure_names();
 
 struct EthernetPoint {
@@ -35,19 +35,19 @@ struct EthernetPoint {
   double theta = base::kZipfTheta;
 };
 
-/// Requires: a name of kEthernetFigures. `keys`: the most.
+/// Requires: a name of kEthernetFigures. `keys`: the largest number of keys.
 [[nodiscard]] std::vector<EthernetPoint> ethernet_points(std::string_view figure,
                                                          std::uint64_t keys);
 
-/// One of the nodes, which does one request at a time.
+/// One of the nodes, which serves one request at a time.
 struct ModelledServer {
   double share = 0;      ///< of all requests
-  double ns_per_op = 0;  ///< that it is busy for one
+  double ns_per_op = 0;  ///< busy time per request
 };
 
-/// Requests a second of so many clients, each of which has one under way: it goes to a node, waits
-/// there for those before it, is done, and the next one comes `trip_ns` after that. Deterministic,
-/// of a seed. Requires: shares that sum to about 1; clients.
+/// Requests a second of so many clients, each with one request in flight: it goes to a node,
+/// queues, is served, and the next one arrives `trip_ns` after that. Deterministic for a seed.
+/// Requires: shares that sum to about 1; clients.
 [[nodiscard]] double model_closed_rate(std::span<const ModelledServer> servers,
                                        std::uint32_t clients, double trip_ns, std::uint64_t seed);
 

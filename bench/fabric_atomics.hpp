@@ -13,9 +13,8 @@
 
 namespace espalier::bench {
 
-/// Each thread adds so often. The checksum is over the values that they found: those of all
-/// additions are different, so it depends on their number alone. Errors: throws
-/// std::runtime_error.
+/// Each thread does so many adds. The checksum is over the values that they found: these are all
+/// different, so it depends on their number alone. Errors: throws std::runtime_error.
 PointSample add_locally(FabricServer& server, std::uint64_t ops_per_thread);
 /// `batch`: posted with one doorbell.
 PointSample add_over_fabric(FabricServer& server, std::uint64_t ops_per_thread,

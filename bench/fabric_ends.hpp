@@ -33,19 +33,19 @@ enum class FabricKind : std::uint8_t {
 };
 [[nodiscard]] std::string_view name(FabricKind kind);
 [[nodiscard]] std::optional<FabricKind> parse_fabric_kind(std::string_view text);
-/// Whether the two ends are in network stacks of their own, with a cable between: as root only.
+/// Whether the two ends are in network stacks of their own, connected by a cable: requires root.
 [[nodiscard]] constexpr bool needs_cable(FabricKind kind) {
   return kind == FabricKind::roce_xdp || kind == FabricKind::roce_udp_veth;
 }
-/// The names of all, with commas between.
+/// All names, comma-separated.
 [[nodiscard]] std::string fabric_kind_names();
 
-/// The end that is asked. It offers memory, and takes messages as they come.
+/// The server end. It offers memory, and receives messages.
 class FabricServer {
  public:
-  /// Offers so many bytes: in each word of 8 stands a number that follows from its place
-  /// (fabric_word()). Errors: throws std::runtime_error.
-  /// `loss`: the share of packets that get lost, either way (of `roce` only).
+  /// Offers so many bytes: each word of 8 bytes has a number that follows from its offset
+  /// (fabric_word()). Errors: throws std::runtime_error. `loss`: the share of packets that get
+  /// lost, in either direction (of `roce` only).
   FabricServer(FabricKind kind, std::uint64_t bytes, double loss = 0);
   FabricServer(const FabricServer&) = delete;
   FabricServer& operator=(const FabricServer&) = delete;
@@ -54,15 +54,15 @@ class FabricServer {
   [[nodiscard]] FabricKind kind() const { return kind_; }
   [[nodiscard]] double loss() const { return loss_; }
   [[nodiscard]] const std::string& address() const { return address_; }
-  /// Where kinds meet that need a socket's file.
+  /// The path of a socket, for kinds that need one.
   [[nodiscard]] std::string socket_path() const { return (folder_ / "fabric.sock").string(); }
-  /// Where kinds meet that need a cable between two network stacks; else null.
+  /// The network stacks and their cable, for kinds that need one; else null.
   [[nodiscard]] const fabric::roce::NetworkNamespaces* network() const { return network_.get(); }
   [[nodiscard]] const fabric::RemoteRegion& region() const { return region_; }
   /// The same memory, for local reads.
   [[nodiscard]] const std::byte* bytes() const { return memory_.at(0); }
   [[nodiscard]] std::byte* at(std::uint64_t offset) { return memory_.at(offset); }
-  /// What its thread has used of a processor, in seconds.
+  /// Processor time of its thread, in seconds.
   [[nodiscard]] double cpu_seconds();
 
  private:
@@ -72,8 +72,8 @@ class FabricServer {
   FabricKind kind_;
   double loss_;
   memory::SharedMemory memory_;
-  base::TemporaryFolder folder_;                              // of the socket, where one is needed
-  std::unique_ptr<fabric::roce::NetworkNamespaces> network_;  // where one is needed
+  base::TemporaryFolder folder_;                              // for the socket, if one is needed
+  std::unique_ptr<fabric::roce::NetworkNamespaces> network_;  // null: not needed
   std::string address_;
   fabric::RemoteRegion region_;
   std::atomic<fabric::Endpoint*> endpoint_{nullptr};
@@ -90,7 +90,7 @@ struct FabricClient {
   std::unique_ptr<fabric::QueuePair> pair;
 };
 
-/// What stands at a multiple of 8 in the memory that is offered.
+/// The word at this offset of the offered memory; `offset` is a multiple of 8.
 [[nodiscard]] std::uint64_t fabric_word(std::uint64_t offset);
 
 }  // namespace espalier::bench

@@ -23,11 +23,11 @@ struct FabricLoop {
 };
 
 /// Runs it against the server's region, each operation at a random multiple of its size, rounded to
-/// lines. With one in flight every operation is timed. The checksum is over what READs brought and
-/// atomics found. Errors: throws std::runtime_error if the pair fails.
+/// lines. With one in flight every operation is timed. The checksum is over the results of READs
+/// and atomics. Errors: throws std::runtime_error if the pair fails.
 PointSample run_loop(FabricServer& server, const FabricLoop& loop);
 
-/// The same READs by memcpy from the server's memory, as this process maps it.
+/// The same READs by memcpy from the server's memory, mapped in this process.
 PointSample run_memcpy(const FabricServer& server, const FabricLoop& loop);
 
 }  // namespace espalier::bench

@@ -26,11 +26,11 @@ class FatTreeLine {
  public:
   static constexpr std::size_t kNodes = 4;
 
-  /// What requests of one way have cost, and what became of their hints.
+  /// The cost of one kind of requests, and the use of their hints.
   struct Sample {
     std::array<double, kNodes> cpu_ns{};  ///< of the node's worker, for a request
     std::array<double, kNodes> shares{};  ///< of all requests
-    double admitted = 0;                  ///< of hints, with the next two
+    double admitted = 0;                  ///< shares of hints, with the next two
     double moved = 0;
     double refused = 0;
     double astray = 0;   ///< of hints: they led to nodes of other keys
@@ -38,11 +38,11 @@ class FatTreeLine {
     double hop_ns = 0;  ///< of processor time, of a get's frame at a switch; 0: none passed
   };
 
-  /// Maps of a fourth of the keys each. Errors: throws std::runtime_error or std::bad_alloc.
+  /// Maps with a fourth of the keys each. Errors: throws std::runtime_error or std::bad_alloc.
   FatTreeLine(const SwitchRunOptions& options, std::uint64_t keys);
   ~FatTreeLine();
 
-  /// Makes the tables for requests of this skew, of the trees as they are now.
+  /// Compiles the tables for requests of this skew, from the current trees.
   void compile(double theta);
   /// Each time that so many requests are done, addresses in the tables follow the trees: at a
   /// million requests a second as often as a controller looks what has moved.

@@ -31,17 +31,17 @@ struct FigurePoint {
   std::string figure;  ///< empty: none
   std::uint64_t keys = 0;
   double theta = base::kZipfTheta;
-  double changed = 0;  ///< part of the requests that follows other ranks
+  double changed = 0;  ///< share of requests that follow other ranks
   dataplane::TableLimits limits{};
 };
 
-/// Names of the figures, with commas.
+/// Names of the figures, comma-separated.
 [[nodiscard]] std::string figure_names();
 
-/// Requires: a name of kFigures. `usual`: what the figure does not vary.
+/// Requires: a name of kFigures. `usual`: the parameters that the figure does not vary.
 [[nodiscard]] std::vector<FigurePoint> points_of(std::string_view figure, const FigurePoint& usual);
 
-/// What the tables of a point are made from, and how often each key is asked for, in proportion.
+/// The input of a point's tables, and the relative frequency of requests for each key.
 struct FigureRequests {
   RankTree tree;
   std::vector<std::uint64_t> accesses;

@@ -21,8 +21,8 @@ namespace espalier::bench {
 
 class FrameLinks {
  public:
-  /// Frames that may be under way: fewer than a ring of either link holds, so that a switch that
-  /// loses one does it for no want of room.
+  /// Most frames in flight: fewer than a ring of either link holds, so a switch that drops one has
+  /// no lack of room.
   static constexpr std::size_t kUnderWayMax = 256;
   static constexpr std::size_t kBurst = fabric::memif::Arrivals::kFramesMax;
 
@@ -32,11 +32,11 @@ class FrameLinks {
   /// meanwhile, for a switch without a thread of its own. Errors: as above, after ten seconds.
   void connect(const std::string& clients, const std::function<void()>& turn);
 
-  /// Sends frames, without a look at whether there is room behind. False: none in the first ring.
+  /// Sends a frame without checking the room after the switch. False: no room in the first ring.
   bool send(std::span<const std::byte> frame);
-  /// Lets the switch see what was sent, and wakes it.
+  /// Publishes sent frames to the switch, and wakes it.
   void publish();
-  /// At most a burst of what has come to the node; good until the next call.
+  /// At most a burst of frames that have arrived at the node; valid until the next call.
   [[nodiscard]] std::span<const std::span<std::byte>> receive();
 
  private:

@@ -20,18 +20,18 @@
 
 namespace espalier::bench {
 
-/// What frames may become. Thread: that of the traffic.
+/// Checks the results of frames. Thread: that of the traffic.
 class FrameCheck {
  public:
   virtual ~FrameCheck() = default;
-  /// A frame is about to be sent: what is in force now may meet it, and what comes later.
+  /// Called before a frame is sent: the tables active now and later ones may apply to it.
   virtual void leaves(std::size_t place) = 0;
-  /// Whether it may have been led there.
+  /// Whether this address is a valid result.
   [[nodiscard]] virtual bool may_be(std::size_t place, std::uint64_t address) = 0;
 };
 
 struct TrafficCount {
-  std::uint64_t frames = 0;  // that came
+  std::uint64_t frames = 0;  // received
   std::uint64_t dropped = 0;
   std::uint64_t misrouted = 0;
   double per_second = 0;
@@ -39,15 +39,15 @@ struct TrafficCount {
 
 class FrameTraffic {
  public:
-  /// All outlive it.
+  /// All must outlive it.
   FrameTraffic(FrameLinks& links, const FrameSet& frames, FrameCheck& check);
   ~FrameTraffic();
   FrameTraffic(const FrameTraffic&) = delete;
   FrameTraffic& operator=(const FrameTraffic&) = delete;
 
-  /// Frames that have come so far. Thread: any.
+  /// Frames received so far. Thread: any.
   [[nodiscard]] std::uint64_t received() const { return received_.load(std::memory_order_relaxed); }
-  /// Sends no more, and waits for what is under way. What is missing after a second is dropped.
+  /// Stops sending, and waits for frames in flight. Those missing after a second count as dropped.
   TrafficCount stop();
 
  private:
@@ -58,7 +58,7 @@ class FrameTraffic {
   const FrameSet& frames_;
   FrameCheck& check_;
   std::uint64_t sent_ = 0;
-  std::uint64_t next_ = 0;  // that should come
+  std::uint64_t next_ = 0;  // the next expected one
   TrafficCount count_;
   std::atomic<std::uint64_t> received_{0};
   std::atomic<bool> ends_{false};

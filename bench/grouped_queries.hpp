@@ -34,10 +34,10 @@ struct QuerySet {
 [[nodiscard]] QuerySet uniform_queries(const InferenceShape& shape, std::uint64_t bags,
                                        std::uint32_t length);
 
-/// Items of a category, at a scale; nothing: there is no such category.
+/// Items of a category, at a scale; nothing: unknown category.
 [[nodiscard]] std::optional<std::uint32_t> category_items(std::string_view category, double scale);
 
-/// Lists of a category, and groups for some ratios of memory, made when they are first asked for.
+/// Lists of a category, and groups for some ratios of memory, made on first use.
 class ReviewData {
  public:
   explicit ReviewData(const InferenceShape& shape);
@@ -54,13 +54,13 @@ class ReviewData {
   std::map<std::pair<double, std::uint32_t>, embedding::GroupLists> groups_;
 };
 
-/// Rows and sums as MERCI's evaluator has them, renumbered [MERCI §4]: a table of rows without a
-/// group, one of sums in which a row of a group stands under its mask, too.
+/// Rows and sums in the layout of MERCI's evaluator, renumbered [MERCI §4]: a table of rows without
+/// a group, and one of sums, in which a row of a group stands under its mask, too.
 class MerciGrouped {
  public:
   MerciGrouped(const InferenceShape& shape, const embedding::GroupLists& groups);
 
-  /// Ids as this table numbers them, ascending: done once, before anything is measured.
+  /// Ids in this table's numbering, ascending: converted once, before measurements.
   [[nodiscard]] std::vector<std::uint32_t> renumbered(std::span<const std::uint32_t> ids) const;
   /// MERCI's buffer of rows to read; one for each thread.
   struct Buffer {
@@ -69,7 +69,7 @@ class MerciGrouped {
     std::vector<const std::vector<float>*> rows;
     std::uint64_t taken = 0;
   };
-  /// Returns how many rows it took. Thread: any, each with its buffer.
+  /// Returns the number of rows read. Thread: any, each with its buffer.
   std::uint64_t sum(const std::vector<std::uint32_t>& query, std::vector<float>& into,
                     Buffer& buffer) const;
 

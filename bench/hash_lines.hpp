@@ -12,10 +12,10 @@
 
 namespace espalier::bench {
 
-/// Gets and puts of uniform pairs that are there, one by one, in a map whose segments are as full
-/// as those of a large one: lines of bins and records (`lines`), of what these are made of, and
-/// those among all of them that a cache of 256 KiB does not have (`far_lines`).
-/// Cost: 20 000 pairs, and a look at all of their memory for each put, of which there are 8000.
+/// Gets and puts of uniform existing pairs, one by one, in a map whose segments are as full as
+/// those of a large one: lines of bins and records (`lines`), their parts, and those of all that
+/// miss a cache of 256 KiB (`far_lines`). Cost: 20 000 pairs, and a scan of all their memory for
+/// each of the 8000 puts.
 [[nodiscard]] std::vector<MeasuredPoint> line_points(const HashBenchOptions& options);
 
 }  // namespace espalier::bench

@@ -12,14 +12,14 @@
 
 namespace espalier::bench {
 
-/// One put after the other into an empty map of this process: memory for a pair, on average and at
-/// worst from a 64th of the pairs on, and the longest put by its thread's own clock, so that what
-/// other threads take of the core is none of it.
+/// Consecutive puts into an empty map of this process: memory for a pair, on average and at worst
+/// from a 64th of the pairs on, and the longest put by its thread's own clock, which excludes
+/// preemption.
 [[nodiscard]] std::vector<MeasuredPoint> growth_points(const HashBenchOptions& options);
 
 /// Answers of 64 bytes, written into memory of a peer of this machine (shm), 64 of them by one
-/// doorbell: how many doorbells and completions there are for each, and what an answer takes, where
-/// each k-th is signalled, k = 1 to 64 [RAMBDA §III-C].
+/// doorbell: doorbells and completions per answer, and the time per answer, if each k-th is
+/// signalled, k = 1 to 64 [RAMBDA §III-C].
 [[nodiscard]] std::vector<MeasuredPoint> signal_points(const HashBenchOptions& options);
 
 }  // namespace espalier::bench

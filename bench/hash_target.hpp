@@ -42,7 +42,7 @@ enum class HashTargetKind : std::uint8_t {
 [[nodiscard]] std::string_view name(HashTargetKind kind);
 [[nodiscard]] std::optional<HashTargetKind> parse_hash_target(std::string_view text);
 [[nodiscard]] std::vector<HashTargetKind> all_hash_targets();
-/// Whether it has a thread or process of its own that answers.
+/// Whether a thread or process of its own answers.
 [[nodiscard]] constexpr bool has_server(HashTargetKind kind) {
   return kind != HashTargetKind::embedded && kind != HashTargetKind::absl &&
          kind != HashTargetKind::boost;
@@ -50,7 +50,7 @@ enum class HashTargetKind : std::uint8_t {
 
 struct HashTargetOptions {
   std::uint64_t pairs = 0;
-  bool versions = true;           ///< ours only
+  bool versions = true;           ///< Espalier's only
   std::uint64_t cache_bytes = 0;  ///< device only
 };
 
@@ -59,22 +59,22 @@ class HashTarget {
  public:
   virtual ~HashTarget() = default;
 
-  /// Runs all requests, `batch` of them in flight at a time.
-  /// Errors: throws std::runtime_error where it cannot go on.
+  /// Runs all requests, `batch` of them in flight at a time. Errors: throws std::runtime_error if
+  /// it cannot continue.
   virtual void run(std::span<const Request> requests, std::uint32_t batch,
                    HashAnswers& answers) = 0;
-  /// How it is run, for people.
+  /// Its settings, for people.
   [[nodiscard]] virtual std::string settings() const = 0;
-  /// Where its node is to be asked for no-ops; empty: it has none that is.
+  /// The address of its node for no-ops; empty: it has none.
   [[nodiscard]] virtual std::string node_address() const { return {}; }
-  /// What gets took since the target was made, where clients read by themselves.
+  /// The traffic of gets since the target was made, with one-sided reads.
   [[nodiscard]] virtual std::optional<tree::WalkTraffic> traffic() { return std::nullopt; }
   /// Memory of the pairs, if known.
   [[nodiscard]] virtual std::optional<std::uint64_t> memory_bytes() { return std::nullopt; }
 };
 
-/// Makes an empty one. Errors: throws std::runtime_error with the reason, as where it is not
-/// installed.
+/// Makes an empty one. Errors: throws std::runtime_error with the reason, such as a missing
+/// installation.
 std::unique_ptr<HashTarget> make_hash_target(HashTargetKind kind, const HashTargetOptions& options);
 std::unique_ptr<HashTarget> make_own_hash_target(HashTargetKind kind,
                                                  const HashTargetOptions& options);

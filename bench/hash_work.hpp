@@ -42,16 +42,16 @@ enum class HashDraw : std::uint8_t { uniform, zipfian };
 /// The skew of RAMBDA's requests.
 inline constexpr double kHashTheta = 0.9;
 
-/// What is asked at a point.
+/// The mix of requests at a point.
 struct HashMix {
   HashDraw draw = HashDraw::uniform;
-  std::uint32_t gets_percent = 100;  ///< the rest are puts of keys that are there
+  std::uint32_t gets_percent = 100;  ///< the rest are puts of existing keys
 };
 
 [[nodiscard]] RequestList make_hash_requests(const HashPairs& pairs, const HashMix& mix,
                                              std::uint64_t ops, std::uint64_t seed);
 
-/// What answers came to.
+/// The sum of answers.
 struct HashAnswers {
   std::uint64_t found = 0;
   std::uint64_t put = 0;

@@ -29,10 +29,10 @@ namespace espalier::bench {
 
 class HopLine {
  public:
-  /// The longest value of a leaf: a READ by a key fits one packet.
+  /// The longest value of a leaf: a READ by key fits into one packet.
   static constexpr std::uint64_t kValueBytesMax = 4000;
 
-  /// `keys` outlive it, or are replaced by others. Longer values are cut. Errors: throws
+  /// `keys` must outlive it, or be replaced. Longer values are cut. Errors: throws
   /// std::runtime_error or std::bad_alloc.
   HopLine(const RankedKeys& keys, std::uint64_t value_bytes);
   ~HopLine();
@@ -41,18 +41,19 @@ class HopLine {
 
   /// Bytes of each READ.
   [[nodiscard]] std::uint64_t read_bytes() const { return block_bytes_; }
-  /// Others are asked for. Requires: as many keys. They outlive it, as those before had to.
+  /// Replaces the keys. Requires: as many keys. They must outlive it, as the earlier ones had to
+  /// until now.
   void use(const RankedKeys& keys);
-  /// Tables of the keys' tree. Requires: set_tables() is called before gets run.
+  /// Compiles tables of the keys' tree. Requires: set_tables() is called before gets run.
   void compile(const dataplane::IndexTables& tables);
-  /// Whether the switch has its tables, and gets begin where these lead.
+  /// Installs or removes the switch's tables, by which gets then begin.
   void set_tables(bool with);
-  /// Gets these keys, so many in flight, and holds what comes against them. Counts the nanoseconds
-  /// of each in `latencies`, if given. Returns the READs. Errors: throws std::runtime_error.
+  /// Gets these keys, with so many in flight, and checks the answers. Counts the nanoseconds of
+  /// each in `latencies`, if given. Returns the READs. Errors: throws std::runtime_error.
   std::uint64_t run(std::span<const std::uint64_t> keys, std::uint32_t in_flight,
                     base::Histogram* latencies);
-  /// Gets these keys one at a time, a clock around each READ, and counts what the READs of each
-  /// level took, leaves first. Errors: as run().
+  /// Gets these keys one at a time, times each READ, and counts the times by level, leaves first.
+  /// Errors: as run().
   void time_levels(std::span<const std::uint64_t> keys, std::vector<base::Histogram>& levels);
 
  private:
@@ -61,7 +62,7 @@ class HopLine {
     std::vector<std::byte> block;
     std::uint64_t key = 0;
     std::uint64_t start_ns = 0;
-    std::uint64_t sent_ns = 0;  // the last READ, where levels are counted
+    std::uint64_t sent_ns = 0;  // the last READ, if levels are counted
   };
 
   void fill();
@@ -69,9 +70,9 @@ class HopLine {
   void turn();
   void begin(std::size_t slot, std::uint64_t key);
   void read(std::size_t slot, std::uint32_t by_key, std::uint64_t address);
-  /// Goes on with what has come. True: the get is over.
+  /// Continues with a received block. True: the get has completed.
   bool go_on(std::size_t slot);
-  /// Where a block of a level lies.
+  /// The address of a block of a level.
   [[nodiscard]] std::uint64_t address_of(std::uint64_t level, std::uint64_t number) const;
   [[nodiscard]] std::uint64_t relocated(std::uint64_t address) const;
   [[nodiscard]] dataplane::IndexTables relocated(dataplane::IndexTables tables) const;

@@ -33,8 +33,8 @@ void fill_row(const InferenceShape& shape, std::uint32_t row, std::span<float> v
 /// Appends all rows. Errors: throws std::runtime_error.
 void load_rows(EmbeddingTable& table, const InferenceShape& shape);
 
-/// A table of this process, or of a node that is started for it, and asked or read.
-/// Errors: as load_rows().
+/// A table of this process, or of a node that is started for it, with calls or reads. Errors: as
+/// load_rows().
 class LoadedTable {
  public:
   LoadedTable(const InferenceShape& shape, EmbeddingType type,
@@ -50,7 +50,7 @@ class LoadedTable {
   std::optional<EmbeddingTable> table_;
 };
 
-/// Rows as MERCI's evaluator has them: a vector of vectors.
+/// Rows in the layout of MERCI's evaluator: a vector of vectors.
 using MerciTable = std::vector<std::vector<float>>;
 [[nodiscard]] MerciTable merci_table(const InferenceShape& shape);
 /// The sum of some rows, row by row in memory.

@@ -19,9 +19,9 @@
 
 namespace espalier::bench {
 
-/// Bags of a query: the model reads the same table under the same name so often.
+/// Bags of a query: the model reads one table under one name so many times.
 inline constexpr std::uint32_t kModelBags = 8;
-/// Bytes of so many queries as they travel, of bags of so many rows.
+/// Bytes of so many queries on the wire, with bags of so many rows.
 [[nodiscard]] std::uint64_t model_query_bytes(std::uint64_t queries, std::uint64_t length);
 
 /// A model of random weights, the same in each call. Errors: throws std::runtime_error.
@@ -29,7 +29,7 @@ inline constexpr std::uint32_t kModelBags = 8;
                                             std::uint32_t dimension);
 
 /// Ranks all bags, kModelBags for each query, so many queries a request; ops are queries, and the
-/// checksum how many ranks are between 0 and 1. Errors: throws std::runtime_error.
+/// checksum is the number of ranks between 0 and 1. Errors: throws std::runtime_error.
 [[nodiscard]] PointSample rank_queries(const RankingModel& model, const QuerySet& bags,
                                        std::uint32_t queries_of_request);
 

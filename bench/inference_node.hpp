@@ -23,7 +23,8 @@ void reduce_many_bags(const EmbeddingTable& table, const QuerySet& queries,
                       std::pair<std::uint64_t, std::uint64_t> share, std::uint32_t bags_of_request,
                       std::uint32_t in_flight, std::span<float> sums, base::Histogram& latencies);
 
-/// So many no-ops of a node of its own, as many on their way. Errors: throws std::runtime_error.
+/// So many no-ops of a node started for this, with as many in flight. Errors: throws
+/// std::runtime_error.
 [[nodiscard]] PointSample measure_noops(NodeTransport transport, std::uint64_t ops,
                                         std::uint32_t in_flight);
 

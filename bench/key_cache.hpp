@@ -9,7 +9,7 @@
 
 namespace espalier::bench {
 
-/// Keeps the keys of the last point, for most points share them. Thread: one at a time.
+/// Caches the keys of the last point, since most points share them. Thread: one at a time.
 class KeyCache {
  public:
   /// Errors: as make_keys.

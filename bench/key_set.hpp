@@ -25,15 +25,15 @@ class KeySet {
   /// Makes `count` random keys. Requires: kKeyBytesMin <= key_bytes <= kKeyBytesMax.
   static KeySet random(std::uint64_t count, std::uint32_t key_bytes, std::uint64_t seed);
 
-  /// Reads one key per line, at most `count_max` different ones (0: all). Lines that are empty or
-  /// too long are left out. Errors: throws std::runtime_error if the file cannot be read.
+  /// Reads one key per line, at most `count_max` different ones (0: all). Skips lines that are
+  /// empty or too long. Errors: throws std::runtime_error if the file cannot be read.
   static KeySet from_file(const std::string& path, std::uint64_t count_max, std::uint64_t seed);
 
-  /// Writes the key of a number, another one for each below 10^12.
+  /// Writes the key of a number; different for all numbers below 10^12.
   using Shape = void (*)(std::uint64_t number, std::string& out);
-  /// Keys of the numbers below `count`, shuffled; fresh ones go on from there.
+  /// Keys of the numbers below `count`, shuffled; fresh ones continue from there.
   static KeySet of_shape(std::uint64_t count, Shape shape, std::uint64_t seed);
-  /// The same in their order.
+  /// The same in order.
   static KeySet in_order(std::uint64_t count, Shape shape);
 
   [[nodiscard]] std::uint64_t size() const { return size_; }
@@ -46,7 +46,7 @@ class KeySet {
   /// Key `i` in load order, which is random. Requires: i < size().
   [[nodiscard]] std::string_view key(std::uint64_t i) const;
 
-  /// Writes a key that is not in the set into `out`, another one for each `i`.
+  /// Writes a key that is not in the set into `out`; different for each `i`.
   void fresh(std::uint64_t i, std::string& out) const;
 
   /// Load-order indices in the order of the keys. Cost: sorts at construction.
@@ -72,18 +72,18 @@ class KeySet {
   std::vector<std::uint32_t> sorted_;
 };
 
-// Shapes: "user000000000042", "user:000000000042", and addresses of web pages of 64 bytes.
+// Shapes: "user000000000042", "user:000000000042", and URLs of 64 bytes.
 void integer_key(std::uint64_t number, std::string& out);
 void prefix_key(std::uint64_t number, std::string& out);
 void url_key(std::uint64_t number, std::string& out);
 
-/// How long values are.
+/// The length of values.
 struct ValueLength {
   std::uint32_t bytes = 16;
-  bool drawn = false;  ///< each by itself, evenly from 0 to `bytes`
+  bool drawn = false;  ///< each at random, uniformly from 0 to `bytes`
 };
 
-/// Fills `out` with the value that is written to key `key_id` in the `round`-th time.
+/// Fills `out` with the value of the `round`-th write of key `key_id`.
 void make_value(std::uint64_t key_id, std::uint64_t round, ValueLength length, std::string& out);
 
 }  // namespace espalier::bench

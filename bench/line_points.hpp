@@ -18,8 +18,8 @@ struct LinePoint {
   std::uint64_t seed = 1;
 };
 
-/// Transactions one at a time; the checksum is of what they read, and of all pairs at the end.
-/// Errors: throws std::runtime_error.
+/// Transactions one at a time; the checksum is of their reads, and of all pairs at the end. Errors:
+/// throws std::runtime_error.
 [[nodiscard]] PointSample measure_line(const LinePoint& point);
 
 }  // namespace espalier::bench

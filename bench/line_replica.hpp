@@ -25,8 +25,8 @@
 
 namespace espalier::bench {
 
-/// Records in emulated persistent memory, round and round: they are written back as they are handed
-/// over. They count as durable when the chain has them, which is said by hand.
+/// A ring of records in emulated persistent memory: each is written back when it is handed over.
+/// They become durable by a call, once the chain has them.
 class PersistentRing final : public catalog::RedoSink {
  public:
   PersistentRing();
@@ -55,21 +55,21 @@ class LineReplica {
   /// Errors: throws std::runtime_error.
   LineReplica(std::uint64_t pairs, std::uint32_t value_bytes);
 
-  /// The head alone: its transactions are recorded from now on.
+  /// The head alone: starts to record its transactions.
   void begin_records() { store_.catalog.record_to(&log_); }
-  /// Carries out a transaction. Its record, if it has one, is log().newest(); it may be answered
-  /// once that is acknowledged. Returns the bytes of its answer, which stay until the next one.
-  /// Errors: throws std::runtime_error.
+  /// Executes a transaction. Its record, if it has one, is log().newest(); it may be answered once
+  /// that is acknowledged. Returns the bytes of its answer, valid until the next one. Errors:
+  /// throws std::runtime_error.
   std::string_view execute(const object_calls::Transact& asked);
-  /// The chain has all records that this one has made.
+  /// The chain has all of this replica's records.
   void acknowledge();
-  /// Makes a transaction again of its record, which is aligned to 8. Errors: as execute().
+  /// Applies the record of a transaction, which is aligned to 8. Errors: as execute().
   void apply(std::span<const std::byte> record);
 
   [[nodiscard]] PersistentRing& log() { return log_; }
-  /// Has a pair of this key. Errors: as execute().
+  /// Puts a pair. Errors: as execute().
   void put(std::string_view key, std::string_view value);
-  /// Errors: as execute(), where there is none.
+  /// Errors: as execute(), also if there is none.
   [[nodiscard]] std::string value_of(std::string_view key);
 
  private:

@@ -18,7 +18,7 @@ namespace espalier::bench {
 double load_keys(Target& target, TargetKind kind, const KeySet& keys, ValueLength values,
                  const std::function<void(std::uint64_t percent)>& say);
 
-/// Errors: throws std::runtime_error, with the words of the first, if operations failed.
+/// Errors: throws std::runtime_error, with the message of the first, if operations failed.
 void require_no_errors(TargetKind kind, const Answers& answers);
 
 }  // namespace espalier::bench

@@ -22,7 +22,7 @@ T value_or_throw(Result<T> result, std::string_view what) {
   return std::move(*result);
 }
 
-/// One thread's way to the map. Errors: throws std::runtime_error.
+/// One thread's session with the map. Errors: throws std::runtime_error.
 std::unique_ptr<TargetSession> open_map_session(const Map& map, std::uint32_t in_flight);
 
 /// Scans the map. Errors: throws std::runtime_error.

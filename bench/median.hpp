@@ -15,7 +15,7 @@ inline double median_of(std::vector<double> values) {
   return values.size() % 2 == 1 ? values[half] : (values[half - 1] + values[half]) / 2;
 }
 
-/// Of one field of samples. Requires: there are some.
+/// The median of one field of samples. Requires: there are some.
 template <class Sample>
 double median_of(const std::vector<Sample>& samples, double Sample::*field) {
   std::vector<double> values;

@@ -16,8 +16,8 @@ namespace espalier::bench {
 
 inline constexpr std::size_t kLineBytes = 64;
 
-/// A block in which each cache line holds the number of the next one, all of them in one cycle of
-/// random order. Cost: two writes for each line.
+/// A block in which each cache line holds the number of the next one, all in one cycle of random
+/// order. Cost: two writes for each line.
 class ChaseBlock {
  public:
   /// Requires: bytes >= 2 * kLineBytes.
@@ -27,7 +27,7 @@ class ChaseBlock {
   [[nodiscard]] std::uint64_t next(std::uint64_t line) const {
     return words_[line * kWordsPerLine];
   }
-  /// Asks for a line that will be needed soon.
+  /// Prefetches a line.
   void prefetch(std::uint64_t line) const { base::prefetch_line(words_ + line * kWordsPerLine); }
 
  private:

@@ -28,10 +28,10 @@ using MetShares = std::array<double, kMet.size()>;
 
 class MetAtNode {
  public:
-  /// `counts` outlive it; null: the node is elsewhere, and all is taken for a leaf.
+  /// `counts` must outlive it; null: the node is elsewhere, and all count as leaves.
   explicit MetAtNode(const offload::IndexReadCounts* counts) : counts_(counts) { take(); }
 
-  /// What it was since the last time: a place in kMet.
+  /// What has happened since the last call: an index of kMet.
   std::size_t take() {
     if (counts_ == nullptr) return 0;
     constexpr auto kRelaxed = std::memory_order_relaxed;
@@ -44,7 +44,7 @@ class MetAtNode {
     for (std::size_t i = 0; i < now.size(); ++i) {
       const std::uint64_t more = now[i] - std::exchange(before_[i], now[i]);
       if (more == 0) continue;
-      // One that was followed has come to a leaf, or to a node above, too.
+      // A followed READ has also come to a leaf, or to an interior node.
       if (i != kFollowed) reads += more;
       if (which != kFollowed || i == kInterior) which = i;
     }

@@ -33,7 +33,7 @@ struct TwoWords {
   }
 };
 
-/// So that lengths are far apart.
+/// Spreads lengths far apart.
 inline std::uint64_t length_hash(std::size_t length) {
   return (kGolden ^ length) * 0xd1342543de82ef95;
 }

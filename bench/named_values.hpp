@@ -9,7 +9,7 @@
 
 namespace espalier::bench {
 
-/// "?": it has none.
+/// "?": no name.
 template <class Pairs, class Value>
 [[nodiscard]] std::string_view name_in(const Pairs& pairs, Value value) {
   for (const auto& [name, other] : pairs) {
@@ -18,7 +18,7 @@ template <class Pairs, class Value>
   return "?";
 }
 
-/// Nothing: none has this name.
+/// Nothing: unknown name.
 template <class Pairs>
 [[nodiscard]] auto value_in(const Pairs& pairs, std::string_view name)
     -> std::optional<std::remove_cvref_t<decltype(std::begin(pairs)->second)>> {

@@ -14,9 +14,9 @@ namespace espalier::bench {
 
 class NodeProcess {
  public:
-  /// Forks, and waits until the child listens. It ends with this object, or with the calling
+  /// Forks, and waits until the child listens. The child ends with this object, or with the calling
   /// thread. Errors: throws std::runtime_error with the reason. Requires: no other thread of this
-  /// process holds a lock that a node needs; best is that there is none.
+  /// process holds a lock that a node needs; at best there is none.
   explicit NodeProcess(const node::Config& config);
   ~NodeProcess();
   NodeProcess(const NodeProcess&) = delete;
@@ -27,7 +27,7 @@ class NodeProcess {
   void watch(double seconds) const;
 
  private:
-  memory::Descriptor line_;  // the child hears of our end by it, and we of its own
+  memory::Descriptor line_;  // each side detects the other's end by it
   pid_t process_ = -1;
 };
 

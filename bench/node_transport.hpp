@@ -34,13 +34,13 @@ enum class NodeTransport : std::uint8_t {
 [[nodiscard]] std::string_view name(NodeTransport transport);
 [[nodiscard]] std::optional<NodeTransport> parse_node_transport(std::string_view text);
 [[nodiscard]] std::vector<NodeTransport> all_node_transports();
-/// The names of all, with commas between.
+/// All names, comma-separated.
 [[nodiscard]] std::string node_transport_names();
 
 /// Makes the node listen on this transport, at an unused address: once for each of its workers,
 /// since what arrives at an address of the fabric stays with one of them.
 void prepare(node::Config& config, NodeTransport transport);
-/// Where the `client`-th client reaches a node that was prepared so. Clients take turns.
+/// The address of such a node for the `client`-th client. Clients alternate.
 [[nodiscard]] std::string address_of(const node::Node& node, NodeTransport transport,
                                      std::uint32_t client = 0);
 

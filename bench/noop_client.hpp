@@ -14,10 +14,10 @@
 
 namespace espalier::bench {
 
-/// What one thread asks of a node.
+/// The load of one thread on a node.
 struct NoopPlan {
   std::uint32_t connected = 1;  ///< connections that are open
-  std::uint32_t active = 1;     ///< of them, those that send
+  std::uint32_t active = 1;     ///< those of them that send
   std::uint32_t in_flight = 1;  ///< on each active one
   std::uint32_t payload_bytes = 0;
   std::uint64_t ops = 0;
@@ -31,11 +31,11 @@ class NoopClient {
   /// Errors: throws std::runtime_error if the node does not take so many connections.
   NoopClient(const std::string& address, const NoopPlan& plan);
 
-  /// Keeps `in_flight` no-ops on their way in each active lane, until `ops` are done. Returns a sum
+  /// Keeps `in_flight` no-ops in flight in each active lane, until `ops` are done. Returns a sum
   /// over the answers. Errors: throws std::runtime_error if the node is gone.
   std::uint64_t keep_in_flight(std::uint64_t ops);
-  /// Sends no-ops in batches through the first lane, each when all of the one before have come
-  /// back; `ops` in all. Latencies are of batches, to their last answer. Errors: as keep_in_flight.
+  /// Sends no-ops in batches through the first lane, each after all answers of the one before;
+  /// `ops` in all. Latencies are of batches, to their last answer. Errors: as keep_in_flight.
   std::uint64_t in_batches(std::uint64_t ops, std::uint32_t batch, base::Histogram& latencies);
   /// The same with batches of one.
   std::uint64_t one_at_a_time(std::uint64_t ops, base::Histogram& latencies) {

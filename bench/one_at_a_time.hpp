@@ -10,8 +10,8 @@
 
 namespace espalier::bench {
 
-/// Nanoseconds of each request, from before it is submitted until the pipeline has given its
-/// answer to the handler. Cost: the time of each, on this thread.
+/// Nanoseconds of each request, from before its submission until the pipeline has passed its answer
+/// to the handler. Cost: the time of each, on this thread.
 [[nodiscard]] inline base::Histogram one_at_a_time(Pipeline& pipeline,
                                                    std::span<const Request> requests,
                                                    Handler& handler) {

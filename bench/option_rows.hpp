@@ -24,9 +24,9 @@ inline constexpr const char* kFolderHelp =
 
 class OptionRows {
  public:
-  /// Adds what is declared to the command.
+  /// Adds the declared options to the command.
   explicit OptionRows(CLI::App& command) : command_(&command) {}
-  /// Checks what is declared.
+  /// Checks the values of the declared options.
   OptionRows() = default;
 
   template <cmdline::Number N>
@@ -40,7 +40,7 @@ class OptionRows {
       check(flags, to, range);
     }
   }
-  /// A list, of one number at least.
+  /// A non-empty list.
   template <cmdline::Number N>
   void numbers(const std::string& flags, std::vector<N>& to, Range<N> range,
                const std::string& help) {
@@ -60,12 +60,12 @@ class OptionRows {
     }
     for (const N value : to) check(flags, value, range);
   }
-  /// One of some names, which `help` begins with. `to` may be an optional.
+  /// One of some names, with which `help` begins. `to` may be an optional.
   template <class To, class Parse>
   void choice(const std::string& flag, To& to, Parse parse, const std::string& help) {
     if (command_ != nullptr) add_choice(*command_, flag, to, parse, help);
   }
-  /// A list of such, of one at least.
+  /// A non-empty list of such.
   template <class To, class Parse>
   void choices(const std::string& flag, std::vector<To>& to, Parse parse, const std::string& help) {
     if (command_ == nullptr) require(!to.empty(), flag + " names none");
@@ -87,27 +87,27 @@ class OptionRows {
   void texts(const std::string& flag, std::vector<std::string>& to, const std::string& help) {
     if (command_ != nullptr) add_list(*command_, flag.c_str(), to, help);
   }
-  /// Where a node is that runs already, and by which secret one comes to it.
+  /// The address of a running node, and the secret for it.
   void node_address(std::string& to, const std::string& help);
 
-  /// What benchmarks of points share.
+  /// Options of all benchmarks of points.
   void of_points(PointOptions& to);
-  /// The ways to print.
+  /// Options of output.
   void of_output(PointOptions& to);
   void json(PointOptions& to) { flag("--json", to.json, "JSON lines instead of a table"); }
 
-  /// What several options have to do with each other, or one that is no number: a problem if it
-  /// does not hold. Nothing where rows are added.
+  /// A relation between several options, or a condition on one that is not a number: a problem if
+  /// it does not hold. No effect while rows are added.
   void require(bool holds, std::string_view problem) {
     if (command_ == nullptr && !holds && !problem_) problem_ = problem;
   }
-  /// The same; nothing: all is well.
+  /// The same; nothing: no problem.
   void require_none(std::optional<std::string> problem) {
     if (problem) require(false, *problem);
   }
-  /// Whether values are checked: what costs something to find out is asked only then.
+  /// Whether values are being checked: do expensive checks only then.
   [[nodiscard]] bool checks() const { return command_ == nullptr; }
-  /// What is wrong with the first that is, in one sentence.
+  /// The first problem, in one sentence.
   [[nodiscard]] const std::optional<std::string>& problem() const { return problem_; }
 
  private:
@@ -115,7 +115,7 @@ class OptionRows {
   void check(const std::string& flags, N value, cmdline::Range<N> range) {
     const bool holds = value >= range.min && value <= range.max;
     if (holds) return;
-    // Of several names the last.
+    // The last of several names.
     const std::string name = flags.substr(flags.find(',') + 1);
     require(false, range.max == cmdline::Range<N>{}.max
                        ? fmt::format("{} must be {} or more", name, range.min)

@@ -19,7 +19,7 @@ class MapCore;
 
 namespace espalier::bench {
 
-/// A node with a map that has the keys `user000000000000` and so on.
+/// A node with a map of the keys `user000000000000` and so on.
 class OwnNodeMap {
  public:
   /// `fabric`: besides its socket; empty: none. Errors: throws std::runtime_error.
@@ -33,7 +33,7 @@ class OwnNodeMap {
   std::shared_ptr<tree::MapCore> core_;
 };
 
-/// The same with a switch and its controller; the tables are in the switch when it is made.
+/// The same with a switch and its controller; the tables are installed when it is made.
 class OwnLine {
  public:
   /// Errors: throws std::runtime_error.

@@ -31,7 +31,7 @@ struct ModelledTraffic {
 
 class ModelledMemory {
  public:
-  /// Of its buffer: 16 KiB.
+  /// Size of its buffer: 16 KiB.
   static constexpr std::size_t kGranulesGathered = 64;
 
   explicit ModelledMemory(fabric::MemoryKind kind) : kind_(kind) {}
@@ -42,7 +42,7 @@ class ModelledMemory {
  private:
   struct Gathered {
     std::uint64_t granule = 0;
-    std::uint64_t written = 0;  // when, by the number of the write; 0: there is none
+    std::uint64_t written = 0;  // number of the last write; 0: none
     std::uint32_t lines = 0;    // a bit for each
   };
   void leave(const Gathered& granule);
@@ -59,7 +59,7 @@ class ModelledCache {
   ModelledCache(ModelledMemory& memory, std::uint64_t bytes, std::uint64_t seed);
 
   void store_line(std::uint64_t line);
-  /// The line goes to memory, and not to the cache.
+  /// A store that bypasses the cache.
   void store_past(std::uint64_t line);
 
  private:

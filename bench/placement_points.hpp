@@ -13,7 +13,7 @@ namespace espalier::bench {
 struct PlacementSetting {
   fabric::MemoryKind kind = fabric::MemoryKind::persistent;
   fabric::PlacementPolicy policy = fabric::PlacementPolicy::adaptive;
-  bool sequential = false;          ///< else each record goes anywhere
+  bool sequential = false;          ///< false: each record goes to a random place
   std::uint32_t record_bytes = 64;  ///< a power of two
   std::uint64_t region_bytes = 0;   ///< a multiple of the record's
   std::uint64_t cache_bytes = 0;    ///< of the modelled cache
@@ -21,15 +21,15 @@ struct PlacementSetting {
   std::uint64_t seed = 1;
 };
 
-/// What arrives, as in the paper's figure, in the model.
+/// The arrival rate in the model, as in the paper's figure.
 inline constexpr double kModelledArrivalGb = 3.5;
 
 [[nodiscard]] std::string_view name(fabric::MemoryKind kind);
 
-/// WRITEs over `shm`, one at a time. What the fabric counts and what the model of cache and memory
-/// counts (placement_model.hpp) is of the same WRITEs, once the modelled cache is full; latencies
-/// are measured, of stores to memory of this machine. The checksum is of the memory in the end.
-/// Errors: throws std::runtime_error.
+/// WRITEs over `shm`, one at a time. The counts of the fabric and of the model
+/// (placement_model.hpp) are of the same WRITEs, once the modelled cache is full; latencies are
+/// measured, of stores to this machine's memory. The checksum is of the final memory. Errors:
+/// throws std::runtime_error.
 [[nodiscard]] PointSample measure_placement(const PlacementSetting& setting);
 
 }  // namespace espalier::bench

@@ -16,7 +16,7 @@ struct PointOptions {
   std::uint32_t repeats = 5;
   bool json = false;
   std::uint32_t probe_rounds = 20;         ///< of the ping-pong before and after; 0: none
-  std::vector<std::string> experiments{};  ///< empty: all that are not asked for by name alone
+  std::vector<std::string> experiments{};  ///< empty: all but those that run only if named
 };
 
 }  // namespace espalier::bench

@@ -23,18 +23,18 @@
 
 namespace espalier::bench {
 
-/// What one run of a point gave.
+/// The result of one run of a point.
 struct PointSample {
   std::uint64_t ops = 0;
   double seconds = 0;
   double ns_per_op = 0;       ///< for one thread: a writer, if there are no readers
   base::Histogram latencies;  ///< empty where none are taken
-  /// What this kind of point measures besides, by its key; the same keys in each run of a point.
+  /// Further numbers of this kind of point, by key; the same keys in each run of a point.
   std::vector<std::pair<std::string, double>> numbers;
   std::uint64_t checksum = 0;
-  bool complete = true;  ///< else time was up
+  bool complete = true;  ///< false: time was up
 
-  /// So many operations took so long, and one thread felt all of that.
+  /// Records that so many operations took so long, on one thread.
   void took(std::uint64_t operations, double time_s) {
     ops = operations;
     seconds = time_s;
@@ -42,7 +42,7 @@ struct PointSample {
   }
 };
 
-/// One measurement. Points whose `answers` are the same text must come to the same checksum.
+/// One measurement. Points with the same text in `answers` must have the same checksum.
 struct MeasuredPoint {
   std::string target = "machine";
   std::string workload{};
@@ -52,22 +52,21 @@ struct MeasuredPoint {
   std::function<PointSample()> measure{};
 };
 
-/// Such a measurement on a pinned thread of its own.
+/// Runs such a measurement on a pinned thread of its own.
 [[nodiscard]] std::function<PointSample()> pinned(std::function<PointSample()> measure);
 
-/// Whether this experiment was asked for: by its name, or because none was named.
+/// Whether this experiment is selected: by name, or because none was named.
 [[nodiscard]] bool is_chosen(const std::vector<std::string>& experiments, std::string_view name);
-/// What is wrong with the names that were asked for, in one sentence, if there are not all of them.
+/// What is wrong with the named experiments, in one sentence; nothing: all exist.
 [[nodiscard]] std::optional<std::string> problem_of_experiments(
     const std::vector<std::string>& experiments, std::span<const std::string_view> names);
 
 class PointRun {
  public:
-  /// `options` and `report` outlive it.
+  /// `options` and `report` must outlive it.
   PointRun(const PointOptions& options, Report& report);
 
-  /// Measures all points of an experiment and prints what they gave.
-  /// Errors: what a point throws.
+  /// Measures all points of an experiment and prints the results. Errors: what a point throws.
   void run(std::string_view experiment, const std::vector<MeasuredPoint>& points);
 
  private:

@@ -27,7 +27,7 @@
 
 namespace espalier::bench {
 
-/// What the far end's ring is registered as, and how WRITEs into it are placed.
+/// The registration of the far end's ring, and the placement of WRITEs into it.
 struct LinkMemory {
   fabric::MemoryKind kind = fabric::MemoryKind::volatile_memory;
   fabric::PlacementPolicy policy = fabric::PlacementPolicy::adaptive;
@@ -35,7 +35,7 @@ struct LinkMemory {
 
 class PolledLink {
  public:
-  /// The one that has connected, and the one that has listened.
+  /// The connecting end, and the listening one.
   enum class End : std::uint8_t { near, far };
 
   static constexpr std::size_t kSlotBytes = 8192;
@@ -50,8 +50,9 @@ class PolledLink {
 
   /// Sends a message to the other end. Requires: at most kMessageBytesMax.
   void send(End from, std::span<const std::byte> message);
-  /// The next message to this end, when it has come. It lies in the ring, aligned to 8, until half
-  /// a ring of others has come. Errors: throws std::runtime_error, if none comes for ten seconds.
+  /// The next message to this end, once it has arrived. It lies in the ring, aligned to 8, until
+  /// half a ring of others has arrived. Errors: throws std::runtime_error, if none arrives for ten
+  /// seconds.
   [[nodiscard]] std::span<std::byte> receive(End at);
 
   /// Lets the near end read memory of the far one.
@@ -59,11 +60,11 @@ class PolledLink {
   /// Reads by the near end. Errors: as receive().
   void read(const fabric::RemoteRegion& region, std::uint64_t offset, std::span<std::byte> into);
 
-  /// Whether a message to the far end is durable when it has come.
+  /// Whether a message to the far end is durable when it has arrived.
   [[nodiscard]] bool is_durable() const;
-  /// Of messages to either end that were placed past a cache or into persistent memory.
+  /// Messages to either end that bypassed a cache or went into persistent memory.
   [[nodiscard]] fabric::PlacedCounts placed() const;
-  /// Bytes of messages and READs, without what transports add.
+  /// Bytes of messages and READs, without the transport's overhead.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -83,7 +84,7 @@ class PolledLink {
   std::uint64_t bytes_ = 0;
 };
 
-/// Whether a link can be polled on this way.
+/// Whether a polled link supports this transport.
 [[nodiscard]] bool has_polled_link(NodeTransport transport);
 
 }  // namespace espalier::bench

@@ -10,12 +10,12 @@ namespace espalier::bench {
 
 struct RandomLineRate {
   double lines_per_s = 0;
-  std::uint32_t distance = 0;  ///< lines ahead of the one that is read, with which it was best
-  bool to_l2 = false;          ///< they were asked for into the second-level cache
+  std::uint32_t distance = 0;  ///< the best prefetch distance, in lines
+  bool to_l2 = false;          ///< prefetches went to the second-level cache
   std::uint64_t checksum = 0;
 };
 
-/// The best of several distances and both hints, each measured for so long. The block is of huge
+/// The best of several distances and both hints, each measured for so long. The block has huge
 /// pages. Requires: bytes >= 64. Cost: memory of so many bytes, and a pass over it.
 [[nodiscard]] RandomLineRate random_line_rate(std::size_t bytes, double seconds,
                                               std::uint64_t seed);

@@ -19,8 +19,8 @@ struct RankTree {
   dataplane::TreeImage tree;
 };
 
-/// How often each key is asked for, in proportion: 1 / (rank + 1)^theta, the ranks scattered by the
-/// seed. They sum to about 2^50. Cost: a power for each key.
+/// Relative frequencies of keys: 1 / (rank + 1)^theta, with ranks scattered by the seed. They sum
+/// to about 2^50. Cost: a power for each key.
 [[nodiscard]] std::vector<std::uint64_t> scattered_ranks(std::uint64_t keys, double theta,
                                                          std::uint64_t seed);
 
@@ -28,8 +28,8 @@ struct RankTree {
 [[nodiscard]] RankTree make_rank_tree(const std::vector<std::uint64_t>& accesses,
                                       std::uint32_t fanout);
 
-/// What READs are left with these tables: from the node that they find down to the leaf, itself
-/// counted. `shares[n]` is the part of all accesses that takes n READs.
+/// The READs that remain with these tables: from the node that they find down to the leaf,
+/// inclusive. `shares[n]` is the share of accesses that takes n READs.
 struct Trips {
   double mean = 0;
   std::uint32_t p99 = 0;

@@ -22,15 +22,15 @@ struct ReadLoad {
   std::uint64_t scan_items = 50;   ///< of so many items
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 32;  ///< of each thread
-  /// What a pipeline remembers is empty when it begins. Before its clock runs each thread gets one
-  /// key of so many in a row, from the first to the last; 0: none.
+  /// The pipeline's cache is empty at the start. Before its clock runs each thread gets one key of
+  /// so many in a row, from the first to the last; 0: none.
   std::uint64_t warm_stride = 0;
   std::uint64_t seed = 1;
 
   void declare(OptionRows& rows);
 };
 
-/// A stride that leaves out no leaf of nodes of this size.
+/// A stride that skips no leaf in nodes of this size.
 [[nodiscard]] constexpr std::uint64_t stride_of_leaves(std::uint64_t node_bytes) {
   return node_bytes / 128;
 }
@@ -49,8 +49,8 @@ void fill(const Map& map, const ReadLoad& load);
 /// throws std::runtime_error, also if an answer is wrong.
 double read(const Map& map, const ReadLoad& load, std::uint64_t round);
 
-/// What gets of keys at random take one at a time, in nanoseconds: 4096 of them at most, behind
-/// the keys of warm_stride. Errors: as read().
+/// Nanoseconds of random gets one at a time: at most 4096 of them, after the keys of warm_stride.
+/// Errors: as read().
 base::Histogram latencies_of_gets(const Map& map, const ReadLoad& load, std::uint64_t round);
 
 /// Reads on this thread, in turns with the answering threads, as many at a time as are in flight:

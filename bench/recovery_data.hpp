@@ -22,16 +22,16 @@ struct RecoverySetting {
   std::uint64_t seed = 1;
 };
 
-/// The folder of a node that was filled and has stopped. Thread: one at a time.
+/// The data folder of a filled and stopped node. Thread: one at a time.
 class RecoveryData {
  public:
   /// Makes it below `dir`. Errors: throws std::runtime_error.
   RecoveryData(const std::filesystem::path& dir, const RecoverySetting& setting);
 
-  /// What was written, of all maps.
+  /// The written content of all maps.
   [[nodiscard]] const Contents& contents() const { return contents_; }
-  /// Starts a node of it with so many threads; what that leaves in the folder is removed. The
-  /// checksum is of what the node has. Errors: throws std::runtime_error.
+  /// Starts a node on it with so many threads; removes what that leaves in the folder. The checksum
+  /// is of the node's content. Errors: throws std::runtime_error.
   [[nodiscard]] PointSample start(std::uint32_t threads) const;
 
  private:

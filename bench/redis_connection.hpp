@@ -17,9 +17,9 @@
 
 namespace espalier::bench {
 
-/// Where a Redis listens.
+/// The address of a Redis.
 struct RedisAddress {
-  std::string path{};  ///< of its UNIX socket; empty: it is a host and a port
+  std::string path{};  ///< of its UNIX socket; empty: host and port
   std::string host{};
   std::uint16_t port = 0;
 };
@@ -38,7 +38,7 @@ inline std::string_view text_of(const redisReply& reply) {
   return reply.str == nullptr ? std::string_view() : std::string_view(reply.str, reply.len);
 }
 
-/// The answers that an answer is made of, or none.
+/// The elements of an answer, or none.
 inline std::span<redisReply* const> elements_of(const redisReply& reply) {
   return {reply.element, reply.type == REDIS_REPLY_ARRAY ? reply.elements : 0};
 }
@@ -48,24 +48,24 @@ class RedisConnection {
   /// Errors: throws std::runtime_error.
   explicit RedisConnection(const RedisAddress& address);
 
-  /// Adds a command to those that the next wait sends. The words are copied.
+  /// Buffers a command until the next wait. The words are copied.
   void append(std::initializer_list<std::string_view> words) {
     append(std::span(words.begin(), words.size()));
   }
   void append(std::span<const std::string_view> words);
 
-  /// Sends what was appended and waits for the oldest answer that is due.
-  /// Errors: throws std::runtime_error if the connection broke.
+  /// Sends buffered commands and waits for the oldest outstanding answer. Errors: throws
+  /// std::runtime_error if the connection broke.
   RedisReply next();
 
-  /// One command and its answer, while no other is due.
-  /// Errors: throws std::runtime_error, also where Redis refuses.
+  /// One command and its answer, with no other outstanding. Errors: throws std::runtime_error, also
+  /// if Redis refuses.
   RedisReply command(std::initializer_list<std::string_view> words) {
     return command(std::span(words.begin(), words.size()));
   }
   RedisReply command(std::span<const std::string_view> words);
 
-  /// A field of what INFO says; empty if there is none.
+  /// A field of INFO; empty if there is none.
   std::string info(std::string_view section, std::string_view field);
 
  private:

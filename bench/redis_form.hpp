@@ -28,10 +28,10 @@ class RedisForm {
  public:
   virtual ~RedisForm() = default;
 
-  /// Appends the commands of one request. Errors: throws std::runtime_error where the form has no
-  /// such operation.
+  /// Appends the commands of one request. Errors: throws std::runtime_error if the form has no such
+  /// operation.
   virtual void ask(RedisConnection& connection, const Request& request) = 0;
-  /// Waits for the answer to the oldest request that was asked, which is this one.
+  /// Waits for the answer to the oldest outstanding request, which is this one.
   virtual void take(RedisConnection& connection, const Request& request, Answers& answers) = 0;
   /// Reads everything. Requires: no writes meanwhile.
   virtual Contents contents(RedisConnection& connection) = 0;

@@ -19,16 +19,15 @@ namespace espalier::bench {
 
 inline constexpr const char* kRedisProgram = "redis-server";
 
-/// Where a program lies that people start by its name, or nothing. `path`: as the variable PATH;
-/// may be null.
+/// The path of a program found by its name, or nothing. `path`: as the variable PATH; may be null.
 std::optional<std::string> find_program(std::string_view name, const char* path);
 
 enum class RedisDoor : std::uint8_t { unix_socket, tcp };
 
 class RedisServer {
  public:
-  /// Starts the Redis that PATH names, and waits until it listens. It is killed when this object
-  /// goes, or when the calling thread ends. Errors: throws std::runtime_error with the reason.
+  /// Starts the Redis found in PATH, and waits until it listens. It is killed with this object, or
+  /// when the calling thread ends. Errors: throws std::runtime_error with the reason.
   explicit RedisServer(RedisDoor door = RedisDoor::unix_socket);
 
   [[nodiscard]] const RedisAddress& address() const { return address_; }

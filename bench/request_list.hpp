@@ -26,7 +26,7 @@ namespace espalier::bench {
 
 inline constexpr std::uint64_t kWindow = 4096;
 
-/// A request of one key; the bytes stay the caller's.
+/// A request of one key; points to the caller's bytes.
 Request request_of(Op op, std::string_view key, std::string_view value = {});
 
 /// Requests and the bytes that they point to.
@@ -54,7 +54,7 @@ struct RequestPlan {
   std::uint32_t scan_items = 3;
   ValueLength values;
   std::uint32_t threads = 1;
-  /// Of all threads together; the number of keys if the workload covers them.
+  /// Of all threads together; the number of keys if the workload visits each once.
   std::uint64_t ops = 0;
   std::uint64_t tail_ops = 0;  ///< of all threads together, after `ops`: for the latency pass
   std::uint64_t seed = 1;

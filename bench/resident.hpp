@@ -17,13 +17,13 @@ struct Resident {
 /// Reads smaps_rollup of this process, which is exact where the counters of statm are not. Cost:
 /// walks the page tables. Zeros where there is no such file.
 Resident resident();
-/// The same of another process. Zeros also where it is not ours to look at.
+/// The same for another process. Zeros also without permission.
 Resident resident(pid_t process);
 
-/// Memory that the system says could be taken without swapping; 0 where it does not say.
+/// Memory that could be taken without swapping, as the system reports; 0 if it does not.
 std::uint64_t available_bytes();
 
-/// Growth from `before` to `after` in words: "512 of 530 MiB on huge pages".
+/// Growth from `before` to `after` as text: "512 of 530 MiB on huge pages".
 std::string page_message(const Resident& before, const Resident& after);
 
 }  // namespace espalier::bench

@@ -25,21 +25,21 @@ namespace espalier::bench {
 struct DeviceBenchOptions : PointOptions {
   static constexpr const char* kBench = "device";
   static constexpr const char* kSummary = "requests through a device, beside its host alone";
-  DeviceBenchOptions() { repeats = 1; }  // rounds, in each of which all ways take turns
+  DeviceBenchOptions() { repeats = 1; }  // rounds, each with all paths in turn
 
-  ReadLoad load{};  ///< ycsb and miss take all of it but the share of scans
-  /// Of the device, besides the root, which it always keeps. Empty: 0, 1 MiB, 64 MiB (cache);
-  /// 64 MiB (ycsb); from nothing to what knows each leaf (miss).
+  ReadLoad load{};  ///< ycsb and miss ignore the share of scans
+  /// The device's cache, besides the root, which it always keeps. Empty: 0, 1 MiB, 64 MiB (cache);
+  /// 64 MiB (ycsb); from nothing to all leaves' paths (miss).
   std::vector<std::uint64_t> cache_bytes;
-  bool bare = false;  ///< cache: first a device that remembers nothing, its map's root included
-  /// What the device's own memory and the way to its host's give, in GB/s, for the model of both:
-  /// as in [Honeycomb §2, §6.1], two channels of DDR4-2133 and PCIe.
+  bool bare = false;  ///< cache: first a device that caches nothing, not even the root
+  /// Bandwidth of the device's memory and of the path to its host's, in GB/s, for the model of
+  /// both: as in [Honeycomb §2, §6.1], two channels of DDR4-2133 and PCIe.
   double own_gbps = 34.1;
   double host_gbps = 13;
   std::vector<std::uint64_t> balances;  ///< weights; 0: off. Empty: 0, 1 (cache), 0 (ycsb, miss)
   std::uint64_t node_bytes = 8192;
   double slowness = 1;  ///< of the device's core: node::WorkerCore
-  // Those below: ycsb.
+  // For ycsb.
   std::vector<TargetKind> places{TargetKind::node, TargetKind::one_sided, TargetKind::device};
   std::vector<Workload> workloads{Workload::a, Workload::b, Workload::c,    Workload::d,
                                   Workload::e, Workload::f, Workload::cloud};
@@ -51,7 +51,7 @@ struct DeviceBenchOptions : PointOptions {
   [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
 
-/// Where the map is asked, as lines have it: host, one-sided, device.
+/// The place of the map's reads in lines: host, one-sided, device.
 [[nodiscard]] std::string_view place_name(TargetKind kind);
 [[nodiscard]] std::optional<TargetKind> parse_device_place(std::string_view text);
 

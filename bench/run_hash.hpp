@@ -26,18 +26,17 @@ struct HashBenchOptions : PointOptions {
   static constexpr const char* kBench = "hash";
   static constexpr const char* kSummary = "hash maps, beside peers";
 
-  /// Empty: all that are there.
+  /// Empty: all available ones.
   std::vector<HashTargetKind> targets;
   std::vector<std::uint32_t> batches{1, 2, 4, 8, 16, 32, 64};
   std::uint64_t pairs = 2'000'000;
   std::uint64_t ops = 1'000'000;    ///< of a measurement
-  bool versions = true;             ///< of our own maps
-  std::uint32_t cache_percent = 7;  ///< of its pairs that a device may remember
+  bool versions = true;             ///< of Espalier's maps
+  std::uint32_t cache_percent = 7;  ///< of its pairs in a device's cache
   double probe_seconds = 0.05;      ///< for each try at the rate of random lines
 
   void declare(OptionRows& rows);
-  /// A target that was named and cannot run makes the benchmark fail; the others are measured all
-  /// the same.
+  /// A named target that cannot run makes the benchmark fail; the others are measured all the same.
   [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
 

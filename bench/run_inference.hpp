@@ -76,7 +76,7 @@ struct InferenceOptions : PointOptions {
   std::uint32_t dimension = 64;
   std::uint32_t bags = 64;                   ///< of one request; of a model so many queries
   std::vector<std::uint32_t> threads = {1};  ///< that reduce; lines, parse and models have one
-  std::uint32_t in_flight = 32;              ///< requests on their way: node-many, noop
+  std::uint32_t in_flight = 32;              ///< requests in flight: node-many, noop
   NodeTransport transport = NodeTransport::unix_socket;
   std::uint64_t ops = 20'000;  ///< bags of a measurement
 

@@ -15,7 +15,7 @@
 
 namespace espalier::bench {
 
-/// `workload` does not count; `in_flight` is the most of the open experiment; a point lasts about
+/// `workload` is ignored; `in_flight` is the limit of the open experiment; a point lasts about
 /// `seconds`.
 struct LatencyOptions : YcsbOptions {
   static constexpr const char* kBench = "latency";
@@ -28,7 +28,7 @@ struct LatencyOptions : YcsbOptions {
 
   std::vector<Workload> workloads{Workload::c, Workload::scan};
   std::vector<std::uint32_t> depths{1, 2, 4, 8, 16, 32, 64, 128, 256};  ///< closed
-  /// open: shares of what the target does at most, as measured before
+  /// open: shares of the target's maximum, measured before
   std::vector<double> loads{0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1};
   std::vector<double> rates;  ///< open: requests per second, in place of `loads`
 

@@ -22,7 +22,7 @@
 
 namespace espalier::bench {
 
-/// model_pmem: our log on persistent memory, for which tmpfs at /dev/shm stands.
+/// model_pmem: Espalier's log on persistent memory, emulated by tmpfs at /dev/shm.
 enum class LogTarget : std::uint8_t { log, rocksdb, disk, model_pmem };
 
 [[nodiscard]] std::string_view name(LogTarget target);
@@ -37,7 +37,7 @@ struct LogBenchOptions : PointOptions {
   std::vector<std::uint32_t> record_bytes{100, 4096, 65536};
   std::vector<std::uint32_t> writers{1, 2, 16};
   std::vector<std::uint32_t> in_flight{1, 8, 256};
-  std::vector<std::uint32_t> writes{4};  ///< of the log, that are under way
+  std::vector<std::uint32_t> writes{4};  ///< of the log, in flight
   std::vector<std::uint32_t> gap_us{20, 50, 100};
   std::uint64_t ops = 20'000;
   std::uint64_t keys = 1'000'000;
@@ -46,7 +46,7 @@ struct LogBenchOptions : PointOptions {
   std::vector<std::uint32_t> placed_bytes{64, 256, 1024};
   std::vector<std::uint32_t> region_bytes{4U << 20, 64U << 20};
   std::uint64_t cache_bytes = std::uint64_t{8} << 20;  ///< of the modelled one
-  bool stop_disk = false;  ///< at --dir, where a file system of its own is mounted
+  bool stop_disk = false;  ///< --dir is the mount point of a file system of its own
 
   void declare(OptionRows& rows);
   [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;

@@ -26,12 +26,12 @@ struct PlaceOptions : PointOptions {
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 16;
   std::uint32_t node_cores = 1;  ///< of each node
-  /// Of the second node's cores, standing for weaker ones: node::WorkerCore. READs of its memory
-  /// take no part in it.
+  /// Slowness of the second node's cores, which stand for weaker ones: node::WorkerCore. READs of
+  /// its memory are not affected.
   double slowness = 1;
   bool one_sided = false;  ///< reads by READs of either node's memory, over shm
   std::uint64_t node_bytes = 8192;
-  /// What a pipeline of one_sided remembers; it is filled before the clock runs.
+  /// Cache of a pipeline of one_sided; it is filled before the clock runs.
   std::uint64_t cache_bytes = std::uint64_t{32} << 20;
 
   void declare(OptionRows& rows);

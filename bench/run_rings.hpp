@@ -39,9 +39,9 @@ struct RingsOptions : PointOptions {
   std::vector<std::uint32_t> rings{16, 1024};                         ///< doorbell, connections
   std::vector<std::uint32_t> in_flight{1, 8, 16, 32, 64, 128, 256};   ///< noop, chase
   std::vector<std::uint32_t> payload_bytes{32, 88, 256, 1024, 4096};  ///< noop, 32 in flight
-  std::uint64_t ops = 200'000;    ///< round trips of a measurement; what is cheaper, more often
+  std::uint64_t ops = 200'000;    ///< round trips of a measurement; more of cheaper ones
   std::uint64_t opened = 10'000;  ///< connections: clients that come and go
-  std::vector<std::uint32_t> idle{0, 16, 1000};  ///< sleep: clients that ask nothing
+  std::vector<std::uint32_t> idle{0, 16, 1000};  ///< sleep: idle clients
   double seconds = 5;                            ///< sleep: how long they are watched
   std::uint64_t list_nodes = 10'000'000;         ///< chase
   std::uint32_t chases = 16;  ///< chase: on each of 16 connections, where there are so many

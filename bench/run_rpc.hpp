@@ -26,7 +26,7 @@
 
 namespace espalier::bench {
 
-/// As many keys as `fit_bytes` hold.
+/// As many keys as fit into `fit_bytes`.
 inline constexpr std::uint64_t kKeysThatFit = 0;
 
 struct RpcOptions : PointOptions {
@@ -36,7 +36,7 @@ struct RpcOptions : PointOptions {
 
   std::vector<TargetKind> targets{TargetKind::node, TargetKind::embedded};  ///< map
   std::vector<NodeTransport> transports{NodeTransport::unix_socket};        ///< to the node
-  std::vector<std::uint32_t> threads{1, 2};                                 ///< that ask
+  std::vector<std::uint32_t> threads{1, 2};                                 ///< of clients
   std::vector<std::uint32_t> node_cores{1};
   std::uint32_t in_flight = 32;                                          ///< on each thread
   std::vector<std::uint64_t> keys{1'000'000, 16'000'000, kKeysThatFit};  ///< map
@@ -55,7 +55,7 @@ struct RpcOptions : PointOptions {
 };
 
 /// How many keys fit into `bytes`, with the map, the benchmark's own copy of the keys, and its
-/// requests. Never fewer than the smallest map that can be measured.
+/// requests. At least the size of the smallest measurable map.
 std::uint64_t keys_that_fit(const RpcOptions& options, std::uint64_t bytes);
 
 /// A number of keys, or "fit".
@@ -71,7 +71,7 @@ class KeyCache;
 class Progress;
 struct YcsbOptions;
 
-/// The points of `peer`, of the first number of keys. `progress` outlives them.
+/// The points of `peer`, with the first number of keys. `progress` must outlive them.
 std::vector<MeasuredPoint> peer_points(const RpcOptions& options, Progress& progress);
 /// One run of the only target of these options.
 PointSample measure_map(const YcsbOptions& options, KeyCache& keys, Progress& progress);

@@ -38,16 +38,16 @@
 
 namespace espalier::bench {
 
-/// Without a name all run; with a node's address `gets`.
+/// Without a name all experiments run; with a node's address only `gets`.
 struct SwitchRunOptions : PointOptions {
   static constexpr const char* kBench = "switch";
   static constexpr const char* kSummary =
       "what a switch saves that knows the tree's top, and costs";
 
   std::vector<std::string> figures;  ///< all their points; empty: of `hops` one point
-  std::string node_address;     ///< where clients come to a switch that runs; empty: all of our own
-  std::string map = "default";  ///< there, which has the keys
-  std::uint64_t keys = 200'000;  ///< of the map, and of the trees of the others
+  std::string node_address;          ///< a running switch's, for clients; empty: starts all
+  std::string map = "default";       ///< there, which has the keys
+  std::uint64_t keys = 200'000;      ///< of the map, and of the trees of the others
   std::uint64_t value_bytes = 100;
   std::uint32_t node_bytes = 4096;
   std::uint64_t ops = 5'000;         ///< of each way in each round
@@ -57,12 +57,12 @@ struct SwitchRunOptions : PointOptions {
   std::uint64_t installs = 20;       ///< of `install`: compilations, and of whole tables
   std::uint64_t model_trip_ns = 16'100;  ///< for `model_...`: a trip from client to node and back
   std::uint32_t in_flight = 16;
-  std::uint32_t rounds = 5;  ///< in which the ways take turns
+  std::uint32_t rounds = 5;  ///< each with all ways in turn
   std::uint64_t ranges = 600;
   std::uint64_t sets = 3;
   std::uint64_t nodes_per_set = 3600;
-  std::uint32_t write_percent = 0;  ///< of the requests of a way of its own; 0: there is none
-  std::uint32_t delay_ms = 10;      ///< of our own controller, between two looks at what has moved
+  std::uint32_t write_percent = 0;  ///< of the requests of another way; 0: none
+  std::uint32_t delay_ms = 10;      ///< of the own controller, between two rounds
 
   void declare(OptionRows& rows);
   [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;

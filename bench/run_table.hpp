@@ -42,7 +42,7 @@ struct TableOptions : PointOptions {
   std::vector<std::string> targets;                    ///< none: all
   std::uint64_t table_bytes = std::uint64_t{1} << 30;  ///< about
   std::vector<NodeTransport> transports{NodeTransport::unix_socket, NodeTransport::shm};
-  std::vector<std::uint64_t> groups{16, 1024, 65536, 1 << 20};  ///< of those in kGroupCounts
+  std::vector<std::uint64_t> groups{16, 1024, 65536, 1 << 20};  ///< from kGroupCounts
   std::vector<std::uint32_t> clients{1, 6};
   std::uint64_t short_queries = 200;  ///< response: how many of each
 

@@ -58,7 +58,7 @@ struct TransactionBenchOptions : PointOptions {
   std::string etcd;  ///< endpoints that keep the chains; empty: files do
   std::uint32_t in_flight = 256;
   std::vector<std::uint32_t> fence_ms{1000, 400};
-  std::uint64_t puts = 2'000;  ///< of a client that counts
+  std::uint64_t puts = 2'000;  ///< of the counting client
   // all
   std::uint64_t ops = 100'000;
 

@@ -15,7 +15,7 @@
 
 namespace espalier::bench {
 
-/// What its points do not set, and the targets: see TreePoint.
+/// Parameters that its points do not set, and the targets: see TreePoint.
 struct TreeOptions : YcsbOptions {
   static constexpr const char* kBench = "tree";
   static constexpr const char* kSummary = "the map's speed, one parameter at a time";
@@ -23,7 +23,7 @@ struct TreeOptions : YcsbOptions {
   [[nodiscard]] std::vector<ExperimentRow> experiment_rows() const;
 };
 
-/// The experiment beside which sequential reading is measured.
+/// The experiment that also measures sequential reading.
 inline constexpr std::string_view kScanLength = "scan-length";
 
 [[nodiscard]] std::span<const std::string_view> tree_experiments();
@@ -34,8 +34,8 @@ struct TreePoint {
   YcsbOptions options;
 };
 
-/// The points of an experiment. Peers among the targets run only where the varied parameter means
-/// something to them.
+/// The points of an experiment. Peers among the targets run only if the varied parameter applies to
+/// them.
 [[nodiscard]] std::vector<TreePoint> tree_points(std::string_view experiment,
                                                  const YcsbOptions& base);
 

@@ -32,7 +32,7 @@ struct RunResult {
   double seconds = 0;
   std::uint64_t scanned_items = 0;
   std::optional<FeedNews> feed_news;   ///< since the map was made
-  std::optional<PathTraffic> traffic;  ///< of all operations, those of the latency part too
+  std::optional<PathTraffic> traffic;  ///< of all operations, including the latency part
   std::uint64_t all_ops = 0;           ///< of these
   Latencies latencies;
   bool complete = true;  ///< false: the time was up first, so hashes cannot be compared
@@ -60,7 +60,8 @@ struct RunResult {
 
 class Runner {
  public:
-  /// Makes all requests. `options` must have no problem_of(). Errors: throws std::runtime_error.
+  /// Makes all requests. Requires: `options` are valid (problem_of). Errors: throws
+  /// std::runtime_error.
   Runner(const YcsbOptions& options, std::shared_ptr<const KeySet> keys, Progress& progress);
 
   /// Errors: throws std::runtime_error if the target cannot be made or an operation failed.
@@ -70,7 +71,7 @@ class Runner {
   [[nodiscard]] const KeySet& keys() const { return *keys_; }
 
  private:
-  // A target that is ready for the measured part.
+  // A loaded target, ready for the measured part.
   struct Loaded {
     std::unique_ptr<Target> target;
     Resident before;

@@ -12,16 +12,16 @@ namespace espalier::bench {
 class ServerProcess {
  public:
   ServerProcess() = default;
-  /// Starts `words`, of which the first is the program's path; what it prints goes to `output`. It
-  /// is killed when this object goes, or when the calling thread ends.
-  /// Errors: throws std::runtime_error with the reason.
+  /// Starts `words`, of which the first is the program's path; its output goes to `output`. It is
+  /// killed with this object, or when the calling thread ends. Errors: throws std::runtime_error
+  /// with the reason.
   ServerProcess(std::vector<std::string> words, int output);
   ServerProcess(const ServerProcess&) = delete;
   ServerProcess& operator=(const ServerProcess&) = delete;
   ~ServerProcess();
 
   [[nodiscard]] pid_t process() const { return process_; }
-  /// Whether it has not ended. Cost: a system call.
+  /// Whether it is still running. Cost: a system call.
   [[nodiscard]] bool runs();
 
  private:

@@ -19,11 +19,11 @@ void run_switch_function(const SwitchRunOptions& options, Report& report);
 void run_switch_forward(const SwitchRunOptions& options, Report& report);
 void run_switch_install(const SwitchRunOptions& options, Report& report);
 
-/// What lines about frames begin with, which went through tables of these options.
+/// The common fields of lines about frames that went through tables of these options.
 [[nodiscard]] Json line_of_frames(const SwitchRunOptions& options, const char* target,
                                   const char* workload);
 
-/// Why the benchmark fails that lost frames, or led some astray.
+/// The reason of failure if frames were lost or misdirected.
 inline constexpr const char* kFramesAreWrong =
     "the switch lost frames, or led some astray: see dropped and misrouted of the lines";
 

@@ -17,39 +17,39 @@
 
 namespace espalier::bench {
 
-/// The paper's: children of a node.
+/// The paper's number of children of a node.
 inline constexpr std::uint32_t kRankFanout = 12;
-/// By which READs of the tree come to a switch, and by which they leave it.
+/// The keys of READs before the switch, and after it.
 inline constexpr dataplane::MapKeys kRankKeys{0xFEED'0001, 0xFEED'0002};
 
-/// A tree and how often each of its keys is asked for.
+/// A tree and the relative frequencies of its keys.
 class RankedKeys {
  public:
-  /// Cost: a power for each key; some ten bytes for each stay.
+  /// Cost: a power for each key; keeps some ten bytes for each.
   RankedKeys(std::uint64_t keys, std::uint64_t seed);
-  /// Of a tree that was made, and how often each of its keys is asked for, in proportion.
+  /// For an existing tree, and the relative frequencies of its keys.
   RankedKeys(RankTree tree, std::vector<std::uint64_t> accesses);
 
   [[nodiscard]] const RankTree& tree() const { return tree_; }
   [[nodiscard]] std::uint64_t size() const { return passed_.size(); }
-  /// A key by chance, as often as its rank says. Cost: a binary search.
+  /// A random key, by the frequencies. Cost: a binary search.
   [[nodiscard]] std::uint64_t draw(base::Random& random) const;
-  /// What stands in a READ for a key.
+  /// The number of a key in a READ.
   [[nodiscard]] std::uint64_t number_of(std::uint64_t key) const { return key * tree_.step; }
 
  private:
-  std::vector<std::uint64_t> passed_;  // by accesses of all keys up to each
+  std::vector<std::uint64_t> passed_;  // cumulative accesses by key
   RankTree tree_;
 };
 
-/// Frames of one length, each with its place among them as its PSN.
+/// Frames of one length, each with its index as its PSN.
 class FrameSet {
  public:
   static constexpr std::size_t kFrames = 4096;
 
-  /// READ requests of these numbers by this key. Requires: kFrames numbers.
+  /// READ requests for these numbers with this key. Requires: kFrames numbers.
   FrameSet(std::span<const std::uint64_t> numbers, std::uint32_t key);
-  /// WRITEs with as many bytes behind them: no READ requests.
+  /// WRITEs with as many bytes, instead of READ requests.
   static FrameSet of_writes();
 
   [[nodiscard]] std::span<const std::byte> at(std::size_t i) const {
@@ -57,7 +57,7 @@ class FrameSet {
   }
   [[nodiscard]] std::size_t frame_bytes() const { return frame_bytes_; }
 
-  // Of a frame, as it is or was redirected. Requires: a READ request that was made here.
+  // The address in a frame, original or redirected. Requires: a READ request that was made here.
   [[nodiscard]] static std::uint64_t address_in(std::span<const std::byte> frame);
   [[nodiscard]] static std::uint32_t key_in(std::span<const std::byte> frame);
   [[nodiscard]] static std::uint32_t psn_in(std::span<const std::byte> frame);
@@ -70,7 +70,7 @@ class FrameSet {
   std::vector<std::byte> bytes_;
 };
 
-/// Numbers for a FrameSet: of keys as their ranks say, or of all keys alike.
+/// Numbers for a FrameSet: of keys drawn by rank, or uniformly.
 [[nodiscard]] std::vector<std::uint64_t> ranked_numbers(const RankedKeys& keys, std::uint64_t seed);
 [[nodiscard]] std::vector<std::uint64_t> even_numbers(const RankedKeys& keys, std::uint64_t seed);
 

@@ -25,20 +25,20 @@
 
 namespace espalier::bench {
 
-/// Columns of a table of the benchmark, 8 bytes each and never null; what is behind them is noise.
+/// Columns of a table of the benchmark, 8 bytes each and never null; further columns are noise.
 enum TableColumn : std::size_t {
-  kThousandColumn,  ///< below 1000, at random: for filters
+  kThousandColumn,  ///< random, below 1000: for filters
   kValueColumn,     ///< below 1000: for sums
   kKeysColumn,      ///< the first of those for groups
 };
-/// How many values the columns from kKeysColumn on have, at random.
+/// Numbers of different values in the columns from kKeysColumn on, at random.
 inline constexpr std::uint64_t kGroupCounts[] = {16, 1024, 65536, 1 << 20};
 
-/// What the rows of a table of the benchmark are.
+/// The kinds of rows in tables of the benchmark.
 enum class TableKind : std::uint8_t {
   words,      ///< the columns above
   encrypted,  ///< the same, encrypted
-  texts,      ///< one column of letters and digits at random; half of them match each pattern
+  texts,      ///< one column of random letters and digits; half match each pattern
 };
 struct TableSpec {
   std::uint64_t bytes = 0;  ///< about
@@ -53,7 +53,7 @@ inline constexpr std::uint32_t kTextBytes = 256;
 struct TextPattern {
   const char* name;
   const char* regex;
-  const char* hit;  ///< what matches stands in half of the texts
+  const char* hit;  ///< the matching part, in half of the texts
 };
 inline constexpr TextPattern kPatterns[] = {
     {"literal", "Strasse", "Strasse"},
@@ -62,12 +62,12 @@ inline constexpr TextPattern kPatterns[] = {
     {"letters", "[A-Za-z]{3}:[0-9]{4}", "abc:1234"},
 };
 
-/// A table in this process, on pages as those of a node.
+/// A table in this process, on pages like those of a node.
 class TableData {
  public:
   /// Errors: throws std::runtime_error.
   explicit TableData(const TableSpec& spec);
-  /// The last one is kept, since many points in a row ask for the same.
+  /// Caches the last one, since consecutive points use the same.
   static std::shared_ptr<const TableData> of(const TableSpec& spec);
   static void forget();
 
@@ -75,7 +75,7 @@ class TableData {
   [[nodiscard]] const std::shared_ptr<table::Table>& table() const { return table_; }
   [[nodiscard]] std::uint64_t rows() const { return table_->rows(); }
   [[nodiscard]] std::uint64_t bytes() const { return rows() * table_->schema().row_bytes(); }
-  /// The user's key of encrypted tables, and what encrypts and decrypts this one; of others none.
+  /// The user's key of encrypted tables, and the cipher of this one; null for other kinds.
   static table::KeyBytes key() { return {}; }
   [[nodiscard]] std::optional<table::CtrCipher> new_cipher() const;
 
@@ -91,14 +91,14 @@ class TableData {
   static std::shared_ptr<const TableData> kept_;
 };
 
-/// One query, and what its point says of it.
+/// One query, and the fields of its point.
 struct TableQuery {
   std::string workload;
   Json parameters;
   std::uint32_t row_bytes = 64;
   TableKind kind = TableKind::words;
   std::function<void(table::PipelineBuilder&)> build;  ///< all but the decryption
-  std::size_t key_column = 0;   ///< of group and distinct, which peers do by hand
+  std::size_t key_column = 0;   ///< of group and distinct, for hand-written peers
   const char* regex = nullptr;  ///< the same
 
   [[nodiscard]] TableSpec spec(std::uint64_t bytes, std::uint64_t seed) const {
@@ -106,8 +106,8 @@ struct TableQuery {
   }
 };
 
-/// Its pipeline, as a message. It decrypts rows of an encrypted table, unless they are `plain`
-/// already. Errors: throws std::runtime_error.
+/// Its pipeline, as a message. It decrypts rows of an encrypted table, unless they are already
+/// `plain`. Errors: throws std::runtime_error.
 [[nodiscard]] std::vector<std::byte> message_of(const TableQuery& query, bool plain = false);
 /// The same, checked for a table and ready to run. Errors: throws std::runtime_error.
 [[nodiscard]] table::Pipeline pipeline_of(std::span<const std::byte> message,
@@ -132,7 +132,7 @@ class PassWatch {
   std::uint64_t cpu_ns_;
 };
 
-/// How long one core takes to read, or to copy, the table's own pages in order.
+/// The time in which one core reads, or copies, the table's own pages in order.
 [[nodiscard]] PassTime read_pass(const TableData& data);
 [[nodiscard]] PassTime copy_pass(const TableData& data);
 

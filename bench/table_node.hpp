@@ -23,7 +23,7 @@
 
 namespace espalier::bench {
 
-/// One client's way to a table on a node.
+/// One client's connection to a table on a node.
 struct TableClient {
   Store store;
   std::shared_ptr<client::TableImpl> table;
@@ -39,7 +39,7 @@ struct TableClient {
 class TableNode {
  public:
   TableNode(const TableData& data, NodeTransport transport);
-  /// The last one is kept, since many points in a row ask for the same.
+  /// Caches the last one, since consecutive points use the same.
   static std::shared_ptr<const TableNode> of(const std::shared_ptr<const TableData>& data,
                                              NodeTransport transport);
   static void forget();
@@ -55,17 +55,17 @@ class TableNode {
   static NodeTransport kept_by_;
 };
 
-/// A server as one writes it without operators that stream: it keeps a query's whole result, then
-/// sends it. Errors: throws std::runtime_error.
+/// A server without streaming operators: it keeps a query's whole result, then sends it. Errors:
+/// throws std::runtime_error.
 class KeepingServer {
  public:
-  /// Forks: the process makes a table of the same rows, for regions are not a child's.
+  /// Forks: the child makes a table of the same rows, since regions are not inherited.
   KeepingServer(const TableSpec& spec, std::span<const std::byte> message);
   ~KeepingServer();
   KeepingServer(const KeepingServer&) = delete;
   KeepingServer& operator=(const KeepingServer&) = delete;
 
-  /// Has it work out the query, and receives the result. Returns how many bytes came.
+  /// Has it execute the query, and receives the result. Returns the number of bytes received.
   std::size_t ask(std::span<std::byte> into) const;
 
  private:
@@ -73,8 +73,8 @@ class KeepingServer {
   pid_t process_ = -1;
 };
 
-/// Works a query of a table out here, from its rows in this process. Returns the bytes of the
-/// result, of which there are at most as many as `into` has. Errors: throws std::runtime_error.
+/// Executes a query here, on a table's rows in this process. Returns the bytes of the result, at
+/// most as many as `into` has. Errors: throws std::runtime_error.
 std::size_t run_locally(const TableData& data, table::RowSource& source,
                         std::span<const std::byte> message, std::span<std::byte> into);
 

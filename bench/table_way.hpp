@@ -18,20 +18,20 @@
 namespace espalier::bench {
 
 struct TableWay {
-  /// Leaves the result there, and returns its bytes. Errors: throws std::runtime_error.
+  /// Writes the result into `into`, and returns its bytes. Errors: throws std::runtime_error.
   std::function<std::size_t(std::span<std::byte> into)> ask;
-  /// Those of the last time, of a node; else none.
+  /// The numbers of the last query, of a node; else none.
   std::function<wire::QueryNumbers()> numbers;
 };
 
 using WayMaker = std::function<TableWay(const std::shared_ptr<const TableData>&)>;
 
-/// From rows in this process.
+/// On rows in this process.
 TableWay local_way(const std::shared_ptr<const TableData>& data, std::vector<std::byte> message);
 /// By a process that keeps the whole result before it sends it.
 TableWay remote_way(const std::shared_ptr<const TableData>& data,
                     const std::vector<std::byte>& message);
-/// From all rows of a node's table. `message` is for plain rows: they are decrypted as they come.
+/// On all rows of a node's table. `message` is for plain rows: they are decrypted on arrival.
 TableWay pull_way(const std::shared_ptr<const TableData>& data, NodeTransport transport,
                   std::vector<std::byte> message);
 

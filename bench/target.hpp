@@ -32,7 +32,7 @@ enum class TargetKind : std::uint8_t {
   redis
 };
 
-/// Whether it is our own map, wherever it lies.
+/// Whether it is Espalier's own map, at any place.
 constexpr bool is_ours(TargetKind kind) {
   return kind == TargetKind::embedded || kind == TargetKind::node ||
          kind == TargetKind::one_sided || kind == TargetKind::device;
@@ -41,12 +41,12 @@ constexpr bool is_ours(TargetKind kind) {
 std::string_view name(TargetKind kind);
 std::optional<TargetKind> parse_target(std::string_view text);
 
-/// What a target needs to know before it is made.
+/// Parameters of a target.
 struct TargetOptions {
   std::uint64_t items_max = 0;        ///< how many items it will hold at most
   std::uint32_t fixed_key_bytes = 0;  ///< length of every key; 0: lengths differ
   std::uint32_t value_bytes = 16;     ///< of the longest
-  bool fixed_values = true;           ///< all are so long
+  bool fixed_values = true;           ///< all have this length
   std::uint32_t threads = 1;
   std::uint32_t in_flight = 1;  ///< 1: one call at a time
   bool writes = false;          ///< the workload writes (matters with several threads)
@@ -56,28 +56,28 @@ struct TargetOptions {
   std::uint32_t log_bytes = 512;
   std::uint32_t subscribers = 0;  ///< embedded only: threads that follow its mapping feed
   std::uint32_t node_cores = 1;   ///< node, one_sided and device's host: its workers
-  std::string data_dir{};         ///< node only: of our own's data; empty: it is in memory alone
-  Durability durability = Durability::sync;  ///< node only: where it has data
-  std::string node_address{};  ///< node and one_sided only: one that runs already; empty: our own
-  NodeTransport transport = NodeTransport::unix_socket;  ///< how our own is asked
-  bool one_sided = false;         ///< node only: clients read its memory by themselves
-  std::uint64_t cache_bytes = 0;  ///< device only, and the next two: what it remembers
+  std::string data_dir{};         ///< node only: of its data; empty: in memory only
+  Durability durability = Durability::sync;  ///< node only: of its data
+  std::string node_address{};  ///< node and one_sided only: a running one; empty: start one
+  NodeTransport transport = NodeTransport::unix_socket;  ///< of the started one
+  bool one_sided = false;                                ///< node only: clients use one-sided reads
+  std::uint64_t cache_bytes = 0;  ///< device only, and the next two: its cache
   std::uint32_t balance = 0;      ///< weight of its balancer; 0: none
-  double slowness = 1;            ///< of its core, as node::WorkerCore has it
-  std::string redis_address{};    ///< redis only: one that runs already; empty: our own
-  bool redis_tcp = false;         ///< redis only: our own listens at a TCP port
+  double slowness = 1;            ///< of its core: node::WorkerCore
+  std::string redis_address{};    ///< redis only: a running one; empty: start one
+  bool redis_tcp = false;         ///< redis only: the started one uses a TCP port
 };
 
-/// What reads of a target took, where that is counted.
+/// The traffic of a target's reads, if counted.
 struct PathTraffic {
   std::uint64_t round_trips = 0;
-  std::uint64_t bytes = 0;  ///< that were read of the node's memory
-  /// All zeros where the target is no device.
+  std::uint64_t bytes = 0;  ///< read from the node's memory
+  /// All zeros if the target is not a device.
   struct OfDevice {
-    std::uint64_t own_bytes = 0;  ///< that came of its own memory
-    std::uint64_t descents = 0;   ///< ways down to leaves
-    std::uint64_t hits = 0;       ///< those that it knew
-    std::uint64_t balanced = 0;   ///< nodes that it knew, and that were read all the same
+    std::uint64_t own_bytes = 0;  ///< from its own memory
+    std::uint64_t descents = 0;   ///< descents to leaves
+    std::uint64_t hits = 0;       ///< descents by cached nodes
+    std::uint64_t balanced = 0;   ///< cached nodes that were read all the same
     std::uint64_t forwarded =
         0;  ///< requests that its host's processor did: all writes, some reads
   } of_device{};
@@ -90,7 +90,7 @@ struct PathTraffic {
             {to.own_bytes - from.own_bytes, to.descents - from.descents, to.hits - from.hits,
              to.balanced - from.balanced, to.forwarded - from.forwarded}};
   }
-  /// Of the ways down; 0 if there were none.
+  /// Share of descents by cached nodes; 0 if there were none.
   [[nodiscard]] double hit_share() const {
     return of_device.descents == 0
                ? 0
@@ -101,13 +101,13 @@ struct PathTraffic {
 /// What the subscribers of a map's mapping feed have read, summed up.
 struct FeedNews {
   std::uint64_t changes = 0;
-  std::uint64_t behind = 0;  // times that one of them began, or was overtaken
+  std::uint64_t behind = 0;  // times that one of them started, or fell behind
 };
 
-/// Of single operations, in nanoseconds.
+/// Latencies of single operations, in nanoseconds.
 using Latencies = base::Histogram;
 
-/// One thread's way to a target. Thread: the one that opened it.
+/// One thread's session with a target. Thread: the one that opened it.
 class TargetSession {
  public:
   virtual ~TargetSession() = default;
@@ -117,11 +117,10 @@ class TargetSession {
   /// The same with a clock around each operation: slower, for latencies only.
   virtual void run_timed(std::span<const Request> requests, Answers& answers,
                          Latencies& latencies) = 0;
-  /// Begins each request when it is due, whether those before it are done or not, but for as many
-  /// as may be in flight. Latencies count from when requests were due, so that one which had to
-  /// wait for others has waited [coordinated omission]. `due_ns` counts from the call and rises.
-  /// Requires: no read-modify-writes. Errors: throws std::runtime_error if this target takes one
-  /// call at a time.
+  /// Begins each request when it is due, whether earlier ones are done or not, up to the limit in
+  /// flight. Latencies count from the due times, so that waiting for other requests is included
+  /// [coordinated omission]. `due_ns` counts from the call and rises. Requires: no
+  /// read-modify-writes. Errors: throws std::runtime_error if this target takes one call at a time.
   virtual void run_paced(std::span<const Request> requests, std::span<const std::uint64_t> due_ns,
                          Answers& answers, Latencies& latencies);
 };
@@ -138,23 +137,23 @@ class Target {
   virtual ~Target() = default;
 
   virtual std::unique_ptr<TargetSession> open_session() = 0;
-  /// The same with another number in flight than TargetOptions says. Targets that take one call at
-  /// a time do so here too.
+  /// The same with another number in flight than in TargetOptions. Ignored by targets that take one
+  /// call at a time.
   virtual std::unique_ptr<TargetSession> open_session_with(std::uint32_t /*in_flight*/) {
     return open_session();
   }
-  /// Called once when loading is done: whatever the target does best before it is read.
+  /// Called once after loading, for preparations before reads.
   virtual void finish_load() {}
-  /// Gives back to the operating system what can be given back.
+  /// Returns free memory to the operating system.
   virtual void trim() {}
   /// Scans everything. Requires: no session is running.
   virtual Contents contents() = 0;
-  /// What the reads of sessions that are gone have taken since this was made.
+  /// The traffic of ended sessions' reads since this was made.
   [[nodiscard]] virtual std::optional<PathTraffic> traffic() const { return std::nullopt; }
   /// Ends the subscribers of its mapping feed, and returns what they have read; nothing: there were
   /// none.
   virtual std::optional<FeedNews> end_subscribers() { return std::nullopt; }
-  /// How this target was run, for people.
+  /// This target's settings, for people.
   [[nodiscard]] virtual std::string settings() const = 0;
   /// The pages that it uses; empty if only the operating system knows.
   [[nodiscard]] virtual std::string pages() const { return {}; }

@@ -28,27 +28,27 @@ enum class TransactionTargetKind : std::uint8_t { embedded, rocksdb };
 struct TransactionKey {
   std::uint8_t map = 0;
   std::uint64_t number = 0;
-  bool writes = false;  ///< else it is read alone
+  bool writes = false;  ///< false: only read
 };
 
 inline constexpr std::uint8_t kTransactionMaps = 2;
 
-/// One thread's way to a target. Errors, of all calls: throw std::runtime_error.
+/// One thread's session with a target. Errors, of all calls: throw std::runtime_error.
 class TransactionSession {
  public:
-  /// Is given the values of all keys, sets those to be written, and returns whether they are.
+  /// Gets the values of all keys, sets those to be written, and returns whether they are.
   using Change = std::function<bool(std::span<std::string> values)>;
 
   virtual ~TransactionSession() = default;
 
   virtual void load(std::uint8_t map, std::uint64_t number, std::string_view value) = 0;
-  /// Reads all keys and writes some of them at one moment. `change` may run several times; the last
+  /// Reads all keys and writes some of them atomically. `change` may run several times; the last
   /// run counts. Requires: keys ascend.
   virtual void modify(std::span<const TransactionKey> keys, const Change& change) = 0;
-  /// Reads some keys and writes others at one moment, all with one value. Returns a sum of what was
-  /// read. Requires: as modify(); all keys are there.
+  /// Reads some keys and writes others atomically, all with one value. Returns a sum of the values
+  /// read. Requires: as modify(); all keys exist.
   virtual std::uint64_t run(std::span<const TransactionKey> keys, std::string_view value) = 0;
-  /// How often others came between, and it began again.
+  /// How often a conflict made it start again.
   [[nodiscard]] std::uint64_t repeats() const { return repeats_; }
 
  protected:

@@ -21,17 +21,16 @@
 
 namespace espalier::bench {
 
-/// What the workers of a node do for requests, as long as this lives.
+/// The work of a node's workers for requests, while this lives.
 class WorkerMeter {
  public:
-  /// The node outlives it.
+  /// The node must outlive it.
   explicit WorkerMeter(const node::Node& node);
   ~WorkerMeter();
   WorkerMeter(const WorkerMeter&) = delete;
   WorkerMeter& operator=(const WorkerMeter&) = delete;
 
-  /// Processor time of turns in which something was done, since it was made, of all workers. A turn
-  /// that is not over is not in it.
+  /// Processor time of all workers' turns with work, since it was made, without unfinished turns.
   [[nodiscard]] double cpu_ns() const;
 
  private:
@@ -48,12 +47,12 @@ class WorkerMeter {
 /// Runs a pipeline's requests in turns with the threads that answer them. Thread: the pipeline's.
 class ClientTurns {
  public:
-  /// `reads_alone`: the pipeline reads the memory of nodes itself, and all that it does counts.
+  /// `reads_alone`: the pipeline uses one-sided reads, and all of its work counts.
   explicit ClientTurns(bool reads_alone) : reads_alone_(reads_alone) {}
 
-  /// Does one batch; no more than the pipeline has in flight.
+  /// Runs one batch; at most as many as the pipeline has in flight.
   void run(Pipeline& pipeline, std::span<const Request> batch, Handler& handler);
-  /// Processor time of its calls that sent something or took something.
+  /// Processor time of its calls that sent requests or took answers.
   [[nodiscard]] double cpu_ns() const { return cpu_ns_; }
 
  private:
@@ -61,21 +60,21 @@ class ClientTurns {
   double cpu_ns_ = 0;
 };
 
-/// How many batches are enough for costs.
+/// Enough batches for a measurement of costs.
 inline constexpr std::uint64_t kCostBatches = 1'000;
 
 /// One of the sides of requests.
 struct Side {
-  double cpu_ns_per_op = 0;  ///< of all requests, also those that it has no part in
-  double cores = 1;          ///< that it would have
+  double cpu_ns_per_op = 0;  ///< averaged over all requests
+  double cores = 1;          ///< of its own
   double slowness = 1;       ///< of these: node::WorkerCore
 };
 
-/// Requests a second of sides with cores of their own: the least that one of them can do.
-/// 0: nothing costs anything.
+/// Requests a second of sides with cores of their own: the minimum over the sides. 0: all costs are
+/// 0.
 [[nodiscard]] double model_ops_per_s(std::span<const Side> sides);
 
-/// What reading the clock of a thread's processor time adds to what is measured by it.
+/// The overhead of reading a thread's processor clock in such measurements.
 [[nodiscard]] double cpu_clock_ns();
 
 }  // namespace espalier::bench

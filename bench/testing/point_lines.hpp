@@ -30,7 +30,7 @@ struct PointLines {
   }
 };
 
-/// Runs a benchmark that prints JSON lines, and sorts them. What all have in common is checked.
+/// Runs a benchmark that prints JSON lines, sorts them, and checks what all have in common.
 inline PointLines slots_of(const std::string& bench,
                            const std::function<int(const Output& output)>& run) {
   std::ostringstream out;

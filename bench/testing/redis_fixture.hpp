@@ -10,8 +10,8 @@
 
 namespace espalier::bench {
 
-/// A test that needs redis-server. It is a peer to measure against, which nothing of ours needs:
-/// where it is missing, the test is skipped (tests/skips.txt).
+/// A test that needs redis-server, a peer for comparisons only: without it the test is skipped
+/// (tests/skips.txt).
 template <class Base>
 class NeedsRedis : public Base {
  protected:
