@@ -28,11 +28,11 @@
 
 namespace espalier::test {
 
-inline constexpr std::uint64_t kSoonNs = 60'000'000'000;  // only a machine that hangs takes so long
+inline constexpr std::uint64_t kSoonNs = 60'000'000'000;  // only a machine that hangs exceeds it
 inline constexpr std::uint64_t kSegmentBytes = std::uint64_t{1} << 20;
 inline constexpr std::uint64_t kLogBytesMax = 24 * kSegmentBytes;
 
-/// Waits until it is to begin, becomes a member, and says so when it serves, or why it does not.
+/// Waits for the start signal, becomes a member, and reports that it serves, or why it does not.
 /// Lives until it is killed.
 inline int be_member(Line& line, const node::Config& config) {
   std::string order;
@@ -50,7 +50,7 @@ inline int be_member(Line& line, const node::Config& config) {
   return 0;
 }
 
-/// Does something again until it succeeds, as a client whose node may go does.
+/// Retries until success, like a client of a node that may be killed.
 template <class Work>
 auto until_done(const Work& work) -> decltype(work()) {
   for (const base::Stopwatch watch;;) {
@@ -62,7 +62,7 @@ auto until_done(const Work& work) -> decltype(work()) {
   }
 }
 
-/// What a key has; nothing: it is not there.
+/// The value of a key; nothing: there is none.
 template <class OfMap>
 Result<std::optional<std::string>> value(OfMap& map, const std::string& key) {
   auto found = map.get(key);
@@ -97,7 +97,7 @@ class ChainOfTwo : public ::testing::Test {
   [[nodiscard]] std::string data_of(const std::string& name) const {
     return (folder_ / (name + ".data")).string();
   }
-  /// Processes are forked before any client has threads.
+  /// Forks the processes, before any client has threads.
   void prepare(const std::string& name) {
     node::Config config = node_config(folder_);
     config.node.socket = socket_of(name);
@@ -108,7 +108,7 @@ class ChainOfTwo : public ::testing::Test {
     members_.emplace_back([config](Line& line) { return be_member(line, config); });
     waiting_.push_back(name);
   }
-  /// Starts the member of this name (again). Returns its place in members_.
+  /// Starts or restarts the member of this name. Returns its index in members_.
   std::size_t begin(const std::string& name) {
     const auto found = std::ranges::find(waiting_, name);
     const auto place = static_cast<std::size_t>(found - waiting_.begin());
@@ -126,7 +126,7 @@ class ChainOfTwo : public ::testing::Test {
   [[nodiscard]] Result<Store> connect_to_chain() const {
     return until_done([&] { return Store::connect(address()); });
   }
-  /// What a member that was killed has in its log.
+  /// The log records of a member that was killed.
   [[nodiscard]] std::vector<std::string> records_of(const std::string& name) const {
     std::vector<std::string> records;
     log::PosixFolder folder(data_of(name));
@@ -143,7 +143,7 @@ class ChainOfTwo : public ::testing::Test {
     EXPECT_TRUE(read) << (read ? "" : log::message(read.error()));
     return records;
   }
-  /// Of the segments that a member has.
+  /// Bytes of a member's log segments.
   [[nodiscard]] std::uint64_t log_bytes_of(const std::string& name) const {
     std::uint64_t bytes = 0;
     for (const auto& entry : std::filesystem::directory_iterator(data_of(name) + "/log")) {
@@ -161,7 +161,7 @@ class ChainOfTwo : public ::testing::Test {
   base::TemporaryFolder folder_;
   static constexpr std::size_t kLives = 6;  // of each member
   std::vector<Child> members_;              // a, b, a, b ...
-  std::vector<std::string> waiting_;        // of each, its name, until it begins
+  std::vector<std::string> waiting_;        // names of those not started yet
 };
 
 }  // namespace espalier::test

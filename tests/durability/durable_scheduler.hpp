@@ -39,7 +39,7 @@ class DurableScheduler {
  public:
   static constexpr wire::ConnectionLayout kManyRequests{1024, 2048, 1};
 
-  /// Of async: so old may become what is not durable, by now_ns.
+  /// Of async: the limit of the age of records that are not durable, by now_ns.
   static constexpr std::uint64_t kAsyncNs = 1600;
 
   explicit DurableScheduler(std::uint64_t message_bytes_max = std::uint64_t{64} << 20,
@@ -49,21 +49,21 @@ class DurableScheduler {
     node_.catalog().record_to(&sink_);
   }
   ~DurableScheduler() {
-    sink_.fail_all();  // so that all in flight ends
+    sink_.fail_all();  // ends all in flight
     static_cast<void>(node_.run_until_idle());
     node_.catalog().record_to(nullptr);
   }
   DurableScheduler(const DurableScheduler&) = delete;
   DurableScheduler& operator=(const DurableScheduler&) = delete;
 
-  /// Sends a request, of the next tag, and has it carried out as far as that goes.
+  /// Sends a request with the next tag, and runs it as far as possible.
   void post(SchedulerClient& client, wire::OffloadId offload, std::uint32_t object,
             std::string_view key, std::string_view payload = {}, std::uint32_t argument = 0,
             unsigned hops = 0) {
     send(client, offload, object, key, payload, argument, hops);
     node_.turns(6);
   }
-  /// The same, but for that.
+  /// Sends it without running it.
   void send(SchedulerClient& client, wire::OffloadId offload, std::uint32_t object,
             std::string_view key, std::string_view payload = {}, std::uint32_t argument = 0,
             unsigned hops = 0) {
@@ -77,7 +77,7 @@ class DurableScheduler {
                 std::string_view key, std::string_view payload = {}) {
     return node_.call(client, request_of(offload, object, ++tag_), key, payload);
   }
-  /// Turns, as often as a worker would before it sleeps. Whether it would sleep then.
+  /// Runs as many turns as a worker does before it sleeps. Returns whether it would sleep then.
   bool falls_asleep(SchedulerClient& client) {
     for (int round = 0; round < 4000; ++round) {
       if (client->flush()) client->ring();
@@ -85,21 +85,21 @@ class DurableScheduler {
     }
     return false;
   }
-  /// Tags of the answers that have come, in their order.
+  /// Tags of the received answers, in order.
   static std::vector<std::uint32_t> tags(SchedulerClient& client) {
     std::vector<std::uint32_t> all;
     while (const auto response = client->receive(0)) all.push_back(response->header.tag);
     return all;
   }
-  /// Whether nothing has come.
+  /// Whether no answer has arrived.
   static bool is_silent(SchedulerClient& client) { return !client->receive(0).has_value(); }
-  /// Answers of this client that wait, when their requests are gone.
+  /// This client's answers that wait after their requests have ended.
   static std::size_t waiting(const SchedulerClient& client) {
     const auto& waiting = client.connection->waiting;
     return waiting != nullptr ? waiting->size() : 0;
   }
 
-  static inline std::atomic<std::uint64_t> now_ns = 1;  // the clock by which records become old
+  static inline std::atomic<std::uint64_t> now_ns = 1;  // the clock of records' ages
   static std::uint64_t read_now() noexcept { return now_ns; }
 
   catalog::RecordingSink sink_{catalog::RecordingSink::Durable::by_hand};
@@ -110,7 +110,7 @@ class DurableScheduler {
   std::uint32_t tag_ = 0;
 };
 
-/// What is wrong with how answers wait; empty: nothing.
+/// Checks how answers wait. Returns what is wrong; empty: nothing.
 inline std::string what_is_wrong_with_waiting() {
   using wire::OffloadId;
   using Tags = std::vector<std::uint32_t>;

@@ -31,7 +31,7 @@ class NumberedStore : public TransactionStore {
     number.request = std::hash<std::string>{}(all);
     return number;
   }
-  /// Runs one of which nothing is known, and waits for nothing.
+  /// Runs a transaction with an unknown number, without waiting.
   Result<store::Transacted> run(const store::RequestNumber& number,
                                 const std::vector<NamedStep>& steps) {
     auto begun = clients().begin(number_of(number, steps), {});
@@ -41,7 +41,7 @@ class NumberedStore : public TransactionStore {
     std::string bytes;
     return store::transact(core, objects, {.answer = &bytes, .turn = &begun->turn});
   }
-  /// What a client is answered: "whole VERSION BYTES", "done_alone VERSION", "failed STEP", or an
+  /// The answer to a client: "whole VERSION BYTES", "done_alone VERSION", "failed STEP", or an
   /// error.
   std::string ask(const store::RequestNumber& number, const std::vector<NamedStep>& steps,
                   std::string_view principal = {}) {

@@ -34,7 +34,7 @@
 
 namespace espalier::test {
 
-/// What outlives the process: the disk, and what was promised.
+/// What survives the process: the disk, and the expected state.
 struct StoreWorld {
   explicit StoreWorld(std::uint64_t seed) : random(seed), disk(random()) {}
 
@@ -46,26 +46,26 @@ struct StoreWorld {
   NumberTruth sealed_rows;                                  // of an encrypted table
   std::set<std::pair<std::uint64_t, std::uint64_t>> slots;  // slots that it was given: page, slot
   NumberTruth numbered_rows;                                // of an embedding table
-  std::map<std::uint64_t, KeyTruth> numbered;               // what each of these has
+  std::map<std::uint64_t, KeyTruth> numbered;               // the content of each
   KeyTruth grouped;                                         // rows of its group; empty: none
   KeyTruth names;                                           // of tables that exchange them: ids
   std::uint64_t next_number = 0;
   std::uint64_t next_count = 0;
   std::uint64_t values = 0;
-  std::uint64_t seals = 0;       // so often slots were reserved
-  KeyTruth other;                // the id of the object that comes and goes; empty: none
-  std::uint64_t highest_id = 0;  // that was acknowledged
+  std::uint64_t seals = 0;       // how often slots were reserved
+  KeyTruth other;                // the id of the object that is made and dropped; empty: none
+  std::uint64_t highest_id = 0;  // acknowledged
   std::set<std::string> filled;  // such hash maps, by their ids, whose items are acknowledged
   std::map<std::string, NumberTruth> other_rows;  // of such tables, by their ids
-  std::uint64_t highest_version = 0;              // of the map, that was released
+  std::uint64_t highest_version = 0;              // of the map, released
   std::uint64_t highest_hash_version = 0;
   std::uint64_t recoveries = 0;
   bool makes_checkpoints = true;
   bool appends = true;  // rows to a table
-  /// Writes are answered before they are durable: what was durable is there, and of what was
-  /// answered nothing is lost that is so many steps older than the last answer.
+  /// Writes are answered before they are durable: then what was durable is there, and no answered
+  /// write is lost that is so many steps older than the last answer.
   bool async = false;
-  /// That is said of each object, and the sink promises the other.
+  /// Each object is made with that durability, and the sink promises the other one.
   bool by_object = false;
   /// What readers have seen of the map in all lives: by key and version.
   std::map<std::pair<std::string, std::uint64_t>, std::string> by_version;
@@ -74,8 +74,8 @@ struct StoreWorld {
   std::uint64_t begun_with_one = 0;  // lives
   std::uint64_t crashed_in_one = 0;
   std::uint64_t segments_removed = 0;
-  std::uint64_t lost = 0;    // answers of which a crash has left nothing
-  std::uint64_t waited = 0;  // writes, for what was not durable was too old
+  std::uint64_t lost = 0;    // answers whose writes a crash has lost
+  std::uint64_t waited = 0;  // writes that waited for the disk
   std::uint64_t renames = 0;
 };
 
@@ -90,11 +90,11 @@ class StoreLife final : private Handler {
   StoreLife(const StoreLife&) = delete;
   StoreLife& operator=(const StoreLife&) = delete;
 
-  /// False: the disk crashed meanwhile, or what it has is refused, which is a failure of the test.
+  /// False: the disk crashed meanwhile, or its content is refused, which fails the test.
   bool recover();
-  /// What is there, against what was promised.
+  /// Compares the content with the expected state.
   void check();
-  /// Works until the disk crashes, or for so many steps.
+  /// Runs until the disk crashes, or for so many steps.
   void work(int steps);
 
  private:
@@ -125,7 +125,7 @@ class StoreLife final : private Handler {
     std::uint64_t number = 0;  // of the write; or so many rows there are
     NumberTruth* rows = nullptr;
   };
-  /// That the object that comes and goes was made, or dropped.
+  /// A creation or drop of the object that is made and dropped.
   struct PendingOther {
     std::uint64_t number = 0;
     std::uint64_t sequence = 0;
@@ -197,7 +197,7 @@ class StoreLife final : private Handler {
   std::shared_ptr<sequencer::Sequencer> numbers_;
   std::unique_ptr<tree::HostExecutor<tree::HostAccess>> executor_;
   std::unique_ptr<offload::CheckpointRun> checkpoint_;
-  std::deque<Pending> pending_;  // where they are until the end
+  std::deque<Pending> pending_;  // addresses stay valid until the end
   std::set<std::string> busy_;
   std::vector<PendingHash> hashes_;
   std::vector<Answered> early_;
@@ -205,23 +205,23 @@ class StoreLife final : private Handler {
   std::vector<PendingRow> replaced_;
   std::vector<PendingRow> grouped_;
   std::vector<PendingRow> named_;
-  std::vector<std::uint8_t> group_size_;  // of what is being grouped, some pieces a step
+  std::vector<std::uint8_t> group_size_;  // of the grouping in progress, some pieces a step
   std::vector<std::uint32_t> group_rows_;
   std::uint64_t group_number_ = 0;
-  std::optional<embedding::Grouping> grouping_;  // goes before the table
+  std::optional<embedding::Grouping> grouping_;  // destroyed before the table
   std::vector<std::pair<std::uint64_t, std::uint64_t>> taken_;
   std::vector<std::pair<std::uint64_t, std::uint64_t>> counted_;
   std::vector<PendingOther> others_;
-  std::shared_ptr<hash::HashMap> filling_;  // whose items are not acknowledged yet
+  std::shared_ptr<hash::HashMap> filling_;  // its items are not acknowledged yet
   std::uint64_t filling_version_ = 0;
   std::uint64_t filling_sequence_ = 0;
-  std::shared_ptr<hash::HashMap> lost_;  // that a crash loses, and nothing else of it
+  std::shared_ptr<hash::HashMap> lost_;  // lost in a crash, without effects on other objects
   std::shared_ptr<table::Table> lost_rows_;
-  std::shared_ptr<table::Table> other_table_;  // the object that comes and goes, if it is one
+  std::shared_ptr<table::Table> other_table_;  // the object that is made and dropped, or null
   std::string found_;
 };
 
-/// So many lives, until something is wrong. Says so by gtest's failures.
+/// Runs so many lives, until something is wrong, which fails the test.
 void live_some_lives(StoreWorld& world, int lives);
 
 }  // namespace espalier::test

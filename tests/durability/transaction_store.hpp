@@ -27,10 +27,10 @@ namespace espalier::test {
 
 using catalog::StepKind;
 
-/// Two ordered maps and two hash maps, of names that say so.
+/// Two ordered maps and two hash maps, by name.
 inline constexpr const char* kTransactedMaps[] = {"map_a", "map_b", "hash_a", "hash_b"};
 
-/// A step by the name of its map. The text outlives the transaction.
+/// A step with the name of its map. The text must outlive the transaction.
 struct NamedStep {
   std::string map;
   StepKind kind = StepKind::get;
@@ -65,7 +65,7 @@ class TransactionStore {
   }
   [[nodiscard]] memory::VersionClock& clock() const { return map("map_a")->clock; }
 
-  /// Objects in the order in which the steps name them. They point into the steps.
+  /// Objects in the order of the steps that name them. They point into the steps.
   [[nodiscard]] std::vector<store::ObjectSteps> objects_of(
       const std::vector<NamedStep>& steps) const {
     std::vector<store::ObjectSteps> objects;
@@ -100,7 +100,7 @@ class TransactionStore {
     }
     return done;
   }
-  /// What plain readers see.
+  /// The value that plain readers see.
   std::optional<std::string> get(std::string_view of, std::string_view key) {
     if (of.starts_with("hash")) return hash(of)->get(thread, key).value();
     tree::MapUser user(context, map(of));

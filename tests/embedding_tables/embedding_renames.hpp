@@ -19,7 +19,7 @@ namespace espalier::test {
 inline constexpr std::uint32_t kWidth = 64;
 inline constexpr std::uint32_t kRows = 4;
 
-/// "embedded", or as NodeFixture reaches a node.
+/// The parameter is "embedded", or a path of NodeFixture::reach_by.
 class EmbeddingRenames : public NodeFixture, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
@@ -37,7 +37,7 @@ class EmbeddingRenames : public NodeFixture, public ::testing::WithParamInterfac
   [[nodiscard]] channel::Channel& channel() const {
     return *client::StoreImpl::of(*store_).channel();
   }
-  /// A table all of whose values are this one.
+  /// A table with this value everywhere.
   EmbeddingTable make(const std::string& name, float value,
                       const EmbeddingOptions& options = {kWidth, EmbeddingType::fp32}) {
     auto made = store_->create_embedding_table(name, options);
@@ -50,7 +50,7 @@ class EmbeddingRenames : public NodeFixture, public ::testing::WithParamInterfac
     const auto done = store_->rename_embedding_table(name, to, displaced);
     return done ? Error{} : done.error();
   }
-  /// The value of its rows; 0: there is none.
+  /// The value of its rows; 0: none.
   [[nodiscard]] static float value_of(const EmbeddingTable& table) {
     const std::uint32_t ids[] = {0, 3};
     const std::uint32_t first[] = {0};

@@ -15,10 +15,10 @@
 
 namespace espalier::example::queue_calls {
 
-/// Of an entry.
+/// Most bytes of an entry.
 inline constexpr std::uint32_t kBytesMax = 65535;
 
-/// Of the numbers that the protocol leaves to programs.
+/// A number from the range that the protocol reserves for programs.
 constexpr wire::OffloadId call_number(std::uint8_t number) {
   return static_cast<wire::OffloadId>(wire::kOwnOffloadIds + number);
 }

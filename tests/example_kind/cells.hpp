@@ -16,7 +16,7 @@
 
 namespace espalier::example {
 
-/// The words of one node, which outlive it.
+/// The words of one node; the node must outlive it.
 class Cells {
  public:
   static constexpr std::uint64_t kBytes = 4096;
@@ -38,7 +38,7 @@ constexpr wire::OffloadId call_number(std::uint8_t number) {
   return static_cast<wire::OffloadId>(wire::kOwnOffloadIds + 16 + number);
 }
 
-/// Where a session may read, write and add; by a key of its own.
+/// Where a session may read, write and add, with a key of its own.
 struct Granted {
   std::uint64_t base = 0;
   std::uint32_t key = 0;
@@ -94,13 +94,13 @@ using All = wire::CallList<Grant, Copy>;
 
 }  // namespace cell_calls
 
-/// What a node keeps for it: its words.
+/// A node's state for it: its words.
 struct NodeCells final : offload::NodePart {
   std::shared_ptr<const Cells> cells = std::make_shared<Cells>();
-  std::atomic<int> keys{0};  ///< that are good
+  std::atomic<int> keys{0};  ///< valid keys
 };
 
-/// Words at C that count the copies that have come.
+/// The word at C that counts the copies that have arrived.
 inline constexpr std::uint32_t kCopiesCounted = Cells::kWords - 1;
 
 [[nodiscard]] const offload::Kind& cells_kind();

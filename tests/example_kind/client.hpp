@@ -18,10 +18,10 @@ namespace espalier::example {
 
 class QueueHandle {
  public:
-  // Of all calls, errors: out_of_memory (this process has none), forked; of a node: not_permitted,
+  // Errors of all calls: out_of_memory (of this process), forked; of a node: not_permitted,
   // connection_lost.
 
-  /// Errors: already_exists, invalid_argument (a name of none or too many bytes).
+  /// Errors: already_exists, invalid_argument (an empty or too long name).
   static Result<QueueHandle> create(const Store& store, std::string_view name) {
     return reach(store, queue_calls::Create{name});
   }
@@ -30,15 +30,15 @@ class QueueHandle {
     return reach(store, queue_calls::Open{name});
   }
 
-  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits
-  /// already); invalid_argument (more than 65535 bytes).
+  /// Returns the entry's number. Errors: not_found (the queue was dropped); out_of_memory (too many
+  /// bytes wait already); invalid_argument (more than 65535 bytes).
   [[nodiscard]] Result<std::uint64_t> push(std::string_view bytes) const {
     if (bytes.size() > queue_calls::kBytesMax) return fail(Code::invalid_argument);
     const auto pushed = ask(queue_calls::Push{queue_.number(), bytes});
     if (!pushed) return std::unexpected(pushed.error());
     return pushed->number;
   }
-  /// The oldest; none: it is empty. Errors: not_found (it was dropped).
+  /// The oldest entry; nothing: the queue is empty. Errors: not_found (it was dropped).
   [[nodiscard]] Result<std::optional<Queue::Entry>> pop() const {
     auto popped = ask(queue_calls::Pop{queue_.number()});
     if (!popped) return std::unexpected(popped.error());

@@ -15,7 +15,7 @@
 
 namespace espalier::example {
 
-/// "embedded", or as NodeFixture reaches a node.
+/// The parameter is "embedded", or a path of NodeFixture::reach_by.
 class OwnCallsOverEachWay : public test::NodeFixture,
                             public ::testing::WithParamInterface<const char*> {
  protected:
@@ -36,10 +36,10 @@ class OwnCallsOverEachWay : public test::NodeFixture,
   void TearDown() override {
     store_.reset();
     device_.reset();
-    node_.reset();  // before what it was given
+    node_.reset();  // before the objects of its options
   }
   [[nodiscard]] static bool is_embedded() { return std::string(GetParam()) == "embedded"; }
-  /// What the node's kinds may take: one percent of this.
+  /// The node's kinds may take one percent of this.
   static constexpr std::uint64_t kMemoryBytes = std::uint64_t{64} << 20;
 
   TallyProgram program_;

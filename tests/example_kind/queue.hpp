@@ -21,17 +21,17 @@
 namespace espalier::example {
 
 struct QueueNumbers {
-  std::uint64_t pushed = 0;  ///< since it was made, and the number of the next
+  std::uint64_t pushed = 0;  ///< in total; also the number of the next
   std::uint64_t popped = 0;
-  std::uint64_t bytes = 0;  ///< of what is in it
+  std::uint64_t bytes = 0;  ///< of its entries
 };
 
 class Queue final : public catalog::Object {
  public:
   static constexpr ObjectKind kKind{kOwnKinds};
-  /// What waits in one, at most.
+  /// Most bytes that wait in one queue.
   static constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 20;
-  /// Of each that waits, besides its own.
+  /// Overhead of each waiting entry, besides its own bytes.
   static constexpr std::uint64_t kOverheadBytes = sizeof(wire::OwnBytes);
 
   explicit Queue(std::uint32_t id) : id_(id) {}
@@ -42,14 +42,14 @@ class Queue final : public catalog::Object {
   };
 
   [[nodiscard]] std::uint32_t id() const { return id_; }
-  /// Returns its number. Errors: not_found (it was dropped); out_of_memory (too much waits
-  /// already).
+  /// Returns the entry's number. Errors: not_found (the queue was dropped); out_of_memory (too many
+  /// bytes wait already).
   Result<std::uint64_t> push(std::string_view bytes);
-  /// The oldest; none: it is empty. Errors: not_found (it was dropped).
+  /// The oldest entry; nothing: the queue is empty. Errors: not_found (it was dropped).
   Result<std::optional<Entry>> pop();
   /// Errors: not_found (it was dropped).
   [[nodiscard]] Result<QueueNumbers> known_numbers() const;
-  /// What is wrong with it: nothing.
+  /// What is wrong with it; empty: nothing.
   [[nodiscard]] std::vector<std::string> audit() const;
 
   void set_dropped() override;

@@ -14,7 +14,7 @@
 
 namespace espalier::example {
 
-/// "embedded", or as NodeFixture reaches a node.
+/// The parameter is "embedded", or a path of NodeFixture::reach_by.
 class QueueOverEachWay : public test::NodeFixture,
                          public ::testing::WithParamInterface<const char*> {
  protected:
@@ -35,7 +35,7 @@ class QueueOverEachWay : public test::NodeFixture,
   [[nodiscard]] channel::Channel& channel() const {
     return *client::StoreImpl::of(*store_).channel();
   }
-  /// What the queue itself finds wrong.
+  /// The queue's own audit.
   [[nodiscard]] std::vector<std::string> audit(const std::string& name) const {
     const catalog::Catalog& objects = is_embedded() ? *channel().own_objects() : node_->catalog();
     const auto queue = objects.open<Queue>(name);

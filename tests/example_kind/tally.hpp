@@ -26,13 +26,13 @@ inline constexpr OffloadRow kEchoSum{.number = 140,
                                      .request_bytes_max = 8192,
                                      .reply_bytes_max = 8,
                                      .runs_on = RunsOn::worker};
-/// The same by a helper.
+/// The same on a helper.
 inline constexpr OffloadRow kHelperSum{.number = 141,
                                        .name = "helper_sum",
                                        .right = OffloadRight::read,
                                        .request_bytes_max = 8192,
                                        .reply_bytes_max = 8};
-/// One byte that says how it goes wrong: see Mishap.
+/// One byte selects how it fails: see Mishap.
 inline constexpr OffloadRow kMishap{.number = 142,
                                     .name = "mishap",
                                     .right = OffloadRight::read,
@@ -49,7 +49,7 @@ inline constexpr OffloadRow kWorkerMishap{.number = 143,
                                           .runs_on = RunsOn::worker};
 enum class Mishap : char { runtime_error, number, bad_alloc, words, no_code, long_reply, none };
 
-/// Waits, by giving way, until `signal` was asked for.
+/// Waits, by yielding, until `signal` was called.
 inline constexpr OffloadRow kAwaitSignal{
     .number = 144, .name = "await_signal", .right = OffloadRight::read, .reply_bytes_max = 8};
 inline constexpr OffloadRow kWorkerAwaitSignal{.number = 145,
@@ -59,13 +59,13 @@ inline constexpr OffloadRow kWorkerAwaitSignal{.number = 145,
                                                .runs_on = RunsOn::worker};
 inline constexpr OffloadRow kSignal{
     .number = 146, .name = "signal", .right = OffloadRight::read, .runs_on = RunsOn::worker};
-/// Of two texts, a map's name and a key: adds to the key's counter in the node's own map.
+/// Takes two texts, a map's name and a key: adds to the key's counter in the node's own map.
 inline constexpr OffloadRow kCountIn{.number = 147,
                                      .name = "count_in",
                                      .right = OffloadRight::write,
                                      .request_bytes_max = 1024,
                                      .reply_bytes_max = 8};
-/// Of a name: takes a number of the store's own.
+/// Takes a name: takes a number of the store's own sequencer of that name.
 inline constexpr OffloadRow kTakeNumber{.number = 148,
                                         .name = "take_number",
                                         .right = OffloadRight::write,
@@ -79,7 +79,7 @@ inline constexpr OffloadRow kNotAtDevices{.number = 150,
                                           .right = OffloadRight::read,
                                           .at_device = OffloadAtDevice::refused};
 
-/// Of two texts, a tally's name and a word: counts it there, by a call of the store's own.
+/// Takes two texts, a tally's name and a word: counts it there, by a call of the store's own.
 inline constexpr OffloadRow kTallyNamed{.number = 151,
                                         .name = "tally_named",
                                         .right = OffloadRight::write,
@@ -94,7 +94,7 @@ inline constexpr KindRow kTally{.number = ObjectKind{200},
                                 .open_number = 161,
                                 .form_bytes_max = 16,
                                 .memory_percent = 1};
-/// Of a word: counts it; answers how often it was counted.
+/// Takes a word: counts it; answers its count.
 inline constexpr OffloadRow kTallyAdd{.number = 162,
                                       .name = "tally_add",
                                       .right = OffloadRight::write,
@@ -119,19 +119,19 @@ class Tally final : public OwnObject {
   void add_samples(ObjectSamples& to) const override;
 
  private:
-  const std::uint64_t step_;  // what is added each time
+  const std::uint64_t step_;  // added each time
   mutable std::mutex mutex_;  // guards counts_
   std::pmr::map<std::pmr::string, std::uint64_t, std::less<>> counts_;
 };
 
 // --- the program ---------------------------------------------------------------------------------
 
-/// What the handlers share, and tests look at.
+/// State that the handlers share, and tests read.
 struct TallyProgram {
   std::atomic<bool> signalled{false};
   std::atomic<int> waiting{0};
   std::mutex mutex;                 // guards `thrown`
-  std::vector<std::string> thrown;  // by which call, and what
+  std::vector<std::string> thrown;  // the call, and what it threw
 
   /// Requires: this outlives the users of the result.
   [[nodiscard]] Offloads offloads();

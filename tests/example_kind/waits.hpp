@@ -67,8 +67,8 @@ struct Chain {
       .at_device = wire::AtDevice::refused};
   using Reply = Chained;
 
-  std::uint32_t held = 0;  // whether it is to wait until it may go on
-  std::uint32_t more = 0;  // calls
+  std::uint32_t held = 0;  // 1: it waits until it is released
+  std::uint32_t more = 0;  // further calls
 
   static constexpr void fields(auto& self, auto& message) {
     message.fixed(self.held, "whether it waits");
@@ -80,13 +80,13 @@ using All = wire::CallList<Stop, Fill, Chain>;
 
 }  // namespace wait_calls
 
-/// What a test says to a node, and sees of it. Thread: any.
+/// A test's control of a node, and its observations. Thread: any.
 struct NodeWaits final : offload::NodePart {
-  std::atomic<bool> stopped{false};         ///< a worker stands still
-  std::atomic<bool> goes_on{false};         ///< it may go on
+  std::atomic<bool> stopped{false};         ///< a worker is blocked
+  std::atomic<bool> goes_on{false};         ///< releases it
   std::atomic<std::uint32_t> held{0};       ///< requests that keep their places
-  std::atomic<std::uint32_t> may_go{0};     ///< so many of them may go on
-  std::atomic<std::uint32_t> chained{0};    ///< requests that came over another node
+  std::atomic<std::uint32_t> may_go{0};     ///< how many of them are released
+  std::atomic<std::uint32_t> chained{0};    ///< requests that came through another node
   std::atomic<std::uint32_t> cancelled{0};  ///< that kept their places until then
 };
 

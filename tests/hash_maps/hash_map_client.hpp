@@ -17,14 +17,14 @@
 
 namespace espalier::test {
 
-/// One thread's calls, and what it saw of them.
+/// One thread's calls, and their history.
 class HashClient {
  public:
   HashClient(HashMap map, std::uint32_t thread, std::uint64_t seed, std::uint64_t keys,
              Clock& clock)
       : map_(std::move(map)), thread_(thread), random_(seed + thread), keys_(keys), clock_(clock) {}
 
-  /// Until a call fails.
+  /// Makes so many calls, or stops at the first failure.
   void work(std::uint64_t calls) {
     for (std::uint64_t i = 0; i < calls && unexpected.empty(); ++i) step();
   }

@@ -16,7 +16,7 @@
 
 namespace espalier::test {
 
-/// "embedded", or as NodeFixture reaches a node.
+/// The parameter is "embedded", or a path of NodeFixture::reach_by.
 class HashMapOverEachWay : public NodeFixture, public ::testing::WithParamInterface<const char*> {
  protected:
   void SetUp() override {
@@ -38,7 +38,7 @@ class HashMapOverEachWay : public NodeFixture, public ::testing::WithParamInterf
   [[nodiscard]] const catalog::Catalog& objects() const {
     return is_embedded() ? *channel().own_objects() : node_->catalog();
   }
-  /// What the hash map itself finds wrong, wherever it lies.
+  /// The hash map's own audit, at each place.
   [[nodiscard]] std::vector<std::string> audit(const std::string& name) const {
     const auto map = objects().open<hash::HashMap>(name);
     if (!map) return {"there is none"};
@@ -50,8 +50,8 @@ class HashMapOverEachWay : public NodeFixture, public ::testing::WithParamInterf
   std::optional<Store> store_;
 
  private:
-  /// Takes each lock once. Answers that came by rings say in shared memory alone that a write has
-  /// ended, which ThreadSanitizer does not see.
+  /// Takes each lock once. Answers through rings order writes only by shared memory, which
+  /// ThreadSanitizer does not see.
   static void see_all_writes(hash::HashMap& map) {
     hash::HashThread thread = hash::HashThread::join(map.store()).value();
     for (const hash::Partition& partition : map.partitions()) {

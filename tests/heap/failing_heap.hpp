@@ -14,16 +14,16 @@ class FailingHeap {
  public:
   enum class Failure : std::uint8_t {
     once,     ///< one allocation fails
-    for_good  ///< so do all behind it
+    for_good  ///< so do all later ones
   };
 
-  /// From now on lets `n` allocations of this thread succeed, and fails the one after them.
+  /// Lets the next `n` allocations of this thread succeed, and fails the one after them.
   FailingHeap(std::int64_t n, Failure failure);
   ~FailingHeap() { stop(); }
   FailingHeap(const FailingHeap&) = delete;
   FailingHeap& operator=(const FailingHeap&) = delete;
 
-  /// Lets everything succeed again.
+  /// Lets all allocations succeed again.
   void stop();
   /// Whether an allocation has failed.
   [[nodiscard]] bool failed() const { return failed_; }

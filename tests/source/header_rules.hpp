@@ -12,26 +12,27 @@
 
 namespace espalier::source {
 
-/// Headers of the project that may lie behind one.
+/// Limits of the project's headers behind one.
 struct HeadersBehind {
-  std::size_t of_handlers = 30;    ///< behind one that a call's handler includes
+  std::size_t of_handlers = 30;    ///< behind a header that a call's handler includes
   std::size_t of_interfaces = 20;  ///< behind an interface of the client
 };
 
-/// Whether a source serves calls: one of the engine or of a kind with a function that takes a Call.
+/// Whether a source serves calls: a source of the engine or of a kind with a function that takes a
+/// Call.
 [[nodiscard]] bool serves_calls(const SourceFile& file);
 
-/// Whether a header is an interface of the client: a public one, or of the way from handles to
-/// objects (src/channel itself, without its ways).
+/// Whether a header is an interface of the client: a public one, or one of the channel from handles
+/// to objects (src/channel itself, without its subfolders).
 [[nodiscard]] bool is_interface(std::string_view path);
 
-/// Whether a source carries out public calls, by channel/public_call.hpp: then what it includes are
-/// interfaces of the client, too. Not src/client/store.cpp, which makes what it chooses among:
-/// stores of this process and of nodes.
+/// Whether a source implements public calls, by channel/public_call.hpp: then its includes are
+/// interfaces of the client, too. Not src/client/store.cpp, which selects between stores of this
+/// process and of nodes.
 [[nodiscard]] bool makes_public_calls(const SourceFile& file);
 
-/// Finds headers behind which too many others lie, where such a source includes one, or it is an
-/// interface.
+/// Finds headers with too many headers behind them, if such a source includes them, or if they are
+/// interfaces.
 [[nodiscard]] std::vector<Finding> check_headers_behind(const std::vector<SourceFile>& files,
                                                         const HeadersBehind& most = {});
 

@@ -10,9 +10,9 @@
 
 namespace espalier::source {
 
-/// A line of layers.txt: files whose path has this prefix (whole parts of it) are of this module.
-/// Rooms of one module (`tree/node`, `tree/walk`) have an order of their own within its layer,
-/// behind a point: 4.1 lies below 4.2.
+/// A line of layers.txt: files whose path has this prefix (whole parts of it) belong to this
+/// module. Rooms of one module (`tree/node`, `tree/walk`) have an order of their own within its
+/// layer, after a point: 4.1 lies below 4.2.
 struct LayerRule {
   int layer = 0;
   int room = 0;
@@ -24,25 +24,24 @@ struct LayerRule {
   }
 };
 
-/// What layers.txt says. Of several rules that fit a file the longest prefix wins.
+/// The content of layers.txt. Of several rules for a file the longest prefix wins.
 class Layers {
  public:
   /// Throws std::runtime_error at a line that is not "layer[.room] module prefix".
   static Layers parse(std::string_view text);
-  /// Null where no rule covers the file.
+  /// Null if no rule covers the file.
   [[nodiscard]] const LayerRule* find(std::string_view path) const;
 
  private:
   std::vector<LayerRule> rules_;
 };
 
-/// Whether a file is a test, a benchmark or a fuzzer, or what only those include.
+/// Whether a file is a test, a benchmark or a fuzzer, or is included only by these.
 [[nodiscard]] bool is_beside_a_source(std::string_view path);
 
-/// Finds upward and sideways includes, includes of files that do not exist, files that no layer
-/// covers, and test support (a folder `testing`) that something else than tests includes.
-/// A test, benchmark or fuzzer beside a source, and test support, may include their own layer's
-/// other modules and rooms.
+/// Finds upward and sideways includes, includes of missing files, files without a layer, and test
+/// support (a folder `testing`) that other files than tests include. A test, benchmark or fuzzer
+/// beside a source, and test support, may include their own layer's other modules and rooms.
 [[nodiscard]] std::vector<Finding> check_layers(const Layers& layers,
                                                 const std::vector<SourceFile>& files);
 

@@ -16,10 +16,9 @@ namespace espalier::source {
 /// std::runtime_error at a line without names.
 [[nodiscard]] std::set<std::string, std::less<>> parse_posix_names(std::string_view text);
 
-/// Unqualified calls of functions with these names, where neither the file nor a header that it
-/// includes, itself or by one other, declares a function so named.
-/// Limits: it knows no types; a local object so named, made by a constructor, is taken for the
-/// declaration of a function.
+/// Finds unqualified calls of functions with these names, if neither the file nor a header that it
+/// includes, directly or through one other, declares such a function. Limits: it knows no types; a
+/// local object of that name, made by a constructor, is taken for a declaration of a function.
 [[nodiscard]] std::vector<Finding> check_posix_calls(
     const std::vector<SourceFile>& files, const std::set<std::string, std::less<>>& names);
 

@@ -9,10 +9,11 @@
 
 namespace espalier::source {
 
-/// Names of unnamed namespaces, macros and using declarations that two sources of one folder have
-/// in the same namespace, and do not mean the same by: tests, planted tests and others apart.
-/// Limits: it sees what clang-format lays out, a line that begins with the declaration's first word
-/// in its first column. A name behind a line break, as behind a long return type, is not seen.
+/// Finds names of unnamed namespaces, macros and using declarations that two sources of one folder
+/// have in the same namespace with different meanings: tests, planted tests and others apart.
+/// Limits: it relies on clang-format's layout, in which the line begins with the declaration's
+/// first word in its first column. A name after a line break, as after a long return type, is not
+/// found.
 [[nodiscard]] std::vector<Finding> check_unity_names(const std::vector<SourceFile>& files);
 
 }  // namespace espalier::source
