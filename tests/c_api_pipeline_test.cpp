@@ -10,7 +10,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
-/// Gathers what a pipeline says.
+/// Collects the callbacks of a pipeline.
 struct Gathered {
   std::map<std::uint64_t, std::string> said;
   espalier_pipeline* pipeline = nullptr;

@@ -122,7 +122,7 @@ TEST(CApiOptions, KnowOlderAndNewerCallers) {
   EXPECT_EQ(espalier_store_open("embedded", &newer.known, &store), ESPALIER_UNSUPPORTED);
   EXPECT_THAT(espalier_error_message(), HasSubstr("options asks for what this version lacks"));
 
-  // An older caller's struct ends before the limit, whatever lies there.
+  // An older caller's struct ends before the limit, whatever the memory after it has.
   espalier_store_options older = newer.known;
   older.struct_bytes = offsetof(espalier_store_options, memory_bytes_max);
   older.participants_max = 2;
@@ -269,7 +269,7 @@ TEST_P(CApi, ReadsAndWritesSingleKeys) {
   EXPECT_EQ(get("large"), large);
 }
 
-// What an item shows may be asked for next.
+// The next request may use the data of an item.
 TEST_P(CApi, FollowsAnItemFromKeyToKey) {
   const std::string second(100, 's');
   put("first", second);

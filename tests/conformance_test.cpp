@@ -105,7 +105,7 @@ class AskedSide {
   Version newest_ = 0;
 
  public:
-  std::optional<Snapshot> snapshot;  // goes before its store
+  std::optional<Snapshot> snapshot;  // destroyed before its store
 };
 
 class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface<const char*> {
@@ -116,7 +116,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     start();
   }
 
-  /// `more`: so many items are there before, and now and then many are asked for at a time.
+  /// `more`: so many items in advance, and sometimes many requests at the same time.
   void run(const MapOptions& options, std::uint64_t seed, std::uint64_t steps,
            std::uint64_t more = 0) {
     SCOPED_TRACE(seed_text(seed));
@@ -166,7 +166,7 @@ class ConformanceTest : public NodeFixture, public ::testing::WithParamInterface
     return gather.all();
   }
 
-  /// The side that is not beside the memory.
+  /// The remote side.
   AskedSide there(const MapOptions& options) {
     if (!is_sharded()) return AskedSide(connect(), options);
     borders() = way_ == "sharded_three" ? std::vector<std::string>{"key2", "key5xx"}
@@ -393,8 +393,8 @@ TEST_P(ConformanceByRings, AnswersAreTheSameWithoutVersions) {
   run(options, base::seed_from_environment(3), steps_or(scaled(1'500)));
 }
 
-// So many levels that nodes below the root are remembered, too. Of these a device with a balancer
-// reads many of the host's memory although it has them; some gets devices leave to the host.
+// So deep that nodes below the root are cached, too. A device with a balancer reads many of these
+// from the host's memory although it has them cached; and devices relay some gets to the host.
 TEST_P(ConformanceInDeepTrees, AnswersAreTheSameWhereverNodesAreRead) {
   MapOptions options;
   options.node_bytes = 512;

@@ -99,8 +99,8 @@ class CopyAccessShapes : public ::testing::TestWithParam<CopyShape> {
   }
 };
 
-// A quiet map: both answer the same, at the newest and at held versions, alone and many at a time;
-// and no copy was in vain.
+// Without writes both answer the same, at the newest and at held versions, alone and in batches;
+// and no copy was wasted.
 TEST_P(CopyAccessShapes, AnswersAsInPlace) {
   for_each_pattern(71, [&](Scene& scene, const std::vector<std::string>& keys, Random& random) {
     tree::MapCore& map = *scene.map;
@@ -131,7 +131,7 @@ TEST_P(CopyAccessShapes, AnswersAsInPlace) {
   });
 }
 
-// Each level costs one node: a walk that looked at bytes it had not wanted would take detours.
+// Each level costs one node: a walk that read unrequested bytes would take detours.
 TEST_P(CopyAccessShapes, AGetReadsOneNodePerLevel) {
   for_each_pattern(72, [&](Scene& scene, const std::vector<std::string>& keys, Random& random) {
     Clock clock;

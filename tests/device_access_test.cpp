@@ -85,7 +85,7 @@ class DeviceAccess : public RoleFixture {
         device_->with_node([](const node::Node* node) { return node->fabric_addresses().front(); });
     return {};
   }
-  /// A store by way of the device, as this file says.
+  /// A store through the device, with the secret of this file.
   [[nodiscard]] Store come_as(const std::string& name) const {
     auto store = Store::connect(device_fabric_, {.secret = secret(name)});
     if (!store) throw std::runtime_error(message(store.error()));
@@ -228,7 +228,7 @@ TEST_F(DeviceAccess, TheHostKnowsOnWhoseBehalfADeviceAsks) {
   EXPECT_THAT(made.address, HasSubstr("roce 127.0.0.1:"));
 }
 
-// Its clients by their own secrets, and the host by the name and role that the device says.
+// Clients with their own secrets; the device passes their names and roles to the host.
 TEST_F(DeviceAccess, EachRequestIsRefusedOrDoneAsWritten) {
   for (const std::string prefix : {"", kPrefix}) make(prefix);
   ASSERT_TRUE(start_device_as("device"));

@@ -55,7 +55,7 @@ TEST(DeviceSim, AnswersAreRightInGoodWeather) {
   OneSidedCounts counts;
   run_device_seeds(before_devices(), 10, counts);
   EXPECT_GT(counts.device_answers, 100u);
-  EXPECT_LT(counts.device_relayed, counts.device_answers / 100);  // before it has a way to read
+  EXPECT_LT(counts.device_relayed, counts.device_answers / 100);  // before it can read
   EXPECT_EQ(counts.device_leases_lost, 0u);
 }
 

@@ -26,8 +26,8 @@ namespace {
 const std::string kChecked = "checked";
 const std::string kNow = "now";
 
-/// Lives until it is asked to end: for each message, an address and a number, it looks at what it
-/// knows, says so, and works until the node is gone; after so many answers it says that it is time.
+/// Lives until it is stopped. For each message, an address and a number, it checks what it knows,
+/// reports that, and works until the node is gone; after so many answers it sends a report.
 int write_and_remember(Line& line, std::uint64_t number, std::uint64_t seed, bool async) {
   DurableClient client(number, seed, async);
   std::string order;
@@ -83,7 +83,7 @@ class KilledDurableNodeConcurrency : public testing::TestWithParam<Durability> {
     node.reset();  // kills it
     check_folder();
   }
-  /// What a killed node leaves is a good store, as far as it goes.
+  /// A killed node leaves a consistent store.
   void check_folder() {
     const auto data = node::DataReader::open(config_.data.dir);
     ASSERT_TRUE(data) << data.error().what;
@@ -113,7 +113,7 @@ TEST_P(KilledDurableNodeConcurrency, WhatWasAcknowledgedOrSeenIsThereAgain) {
     SCOPED_TRACE(round);
     ASSERT_NO_FATAL_FAILURE(run_and_kill());
   }
-  // Once more, and then it ends as it should.
+  // A last life, which ends regularly.
   ForkedNode node(config_, options_);
   std::string said;
   for (Child& client : clients_) {

@@ -205,7 +205,7 @@ TEST_F(NodeWithData, ACheckpointStandsForTheLogBeforeIt) {
   EXPECT_EQ(store.sequence("counter", 1), 5u);
 }
 
-// The thread that makes it copies objects of the store that goes.
+// The checkpoint's thread copies objects of the store that is being destroyed.
 TEST_F(NodeWithData, IsStoppedWhileACheckpointIsMade) {
   ASSERT_NO_FATAL_FAILURE(start());
   constexpr int kValues = 60;

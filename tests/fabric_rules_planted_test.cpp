@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::uint64_t kSeeds = 20;
 
-/// What the first seed that finds something wrong says; empty: none does.
+/// The error of the first seed that finds one; empty: none does.
 std::string first_wrong(std::uint64_t first_seed) {
   Reached reached;
   for (std::uint64_t i = 0; i < kSeeds; ++i) {

@@ -80,7 +80,7 @@ class Faults : public ::testing::Test {
 
 class FaultsMemory : public Faults, public ::testing::WithParamInterface<std::size_t> {};
 
-// Every kind of write is refused and changes nothing; reads go on.
+// Every kind of write is refused and changes nothing; reads proceed.
 TEST_P(FaultsMemory, WritesAreRefusedAndNothingIsLost) {
   Store store = open_store({.memory_bytes_max = kLimit});
   auto map = store.create_map("map", {.node_bytes = 1024});
@@ -89,7 +89,7 @@ TEST_P(FaultsMemory, WritesAreRefusedAndNothingIsLost) {
   ASSERT_GT(contents.size(), 100u);
   EXPECT_LE(*store.memory_bytes(), kLimit);
   expect_holds(*map, contents);
-  // Now and then a write still finds room; what it says must be true.
+  // Sometimes a write still finds room; its answer must be true.
   std::uint64_t refused = 0;
   for (std::uint64_t i = 0; i < 2000; ++i) {
     const std::string key = "new" + std::to_string(i);
@@ -165,7 +165,7 @@ TEST_F(Faults, AFullMapLeavesRoomWhenItIsDropped) {
   }
 }
 
-// Remembers what became of requests whose tags are their places in a list.
+// Records the outcomes of requests, whose tags are their indices.
 class FaultOutcomes final : public Handler {
  public:
   explicit FaultOutcomes(std::size_t requests) : errors(requests), answered(requests) {}
@@ -179,8 +179,8 @@ class FaultOutcomes final : public Handler {
   std::uint64_t found = 0;
 };
 
-// A write that finds no memory lets go of its epoch and tries again; reads that are in flight
-// beside it must keep theirs.
+// A write that finds no memory releases its epoch and tries again; concurrent reads must keep
+// theirs.
 TEST_F(Faults, ReadsBesideRefusedWritesKeepTheirEpoch) {
   Store store = open_store({.memory_bytes_max = kLimit});
   auto map = store.create_map("map", {.node_bytes = 1024});
@@ -194,7 +194,7 @@ TEST_F(Faults, ReadsBesideRefusedWritesKeepTheirEpoch) {
   Random random(seed_from_environment(72));
   for (std::size_t i = 0; i < (kSanitized ? 20'000 : 100'000); ++i) {
     Request request;
-    request.op = random.one_in(12) ? Op::put : Op::get;  // seldom two refused ones at a time
+    request.op = random.one_in(12) ? Op::put : Op::get;  // rarely two refused ones at the same time
     request.tag = i;
     request.key = keys[random.below(keys.size())];
     if (request.op == Op::put) request.value = long_value;
@@ -232,7 +232,7 @@ TEST(FaultsConcurrency, WorkloadAtTheLimit) {
   const std::string large(100'000, 'b');
   for (std::uint64_t i = 0; ballast->put(key_of(i), large); ++i) {
   }
-  // Under other keys: a short value in place of a long one would make room again.
+  // Other keys: a short value that replaces a long one would make room again.
   for (std::uint64_t i = 0; ballast->put(key_of(1'000'000 + i), std::string(20, 'b')); ++i) {
   }
   WorkloadOptions options;

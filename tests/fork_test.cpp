@@ -74,7 +74,7 @@ bool in_forked_child = false;
 
 /// Runs in a child, which ends by exit() or _exit(), and returns its complaints.
 std::string run_in_child(const std::function<void(Complaints&)>& body, Exit way = Exit::by_exit) {
-  std::fflush(nullptr);  // or a child that exits writes it once more
+  std::fflush(nullptr);  // or a child that exits writes it a second time
   Child child([&](Line& line) {
     in_forked_child = true;
     Complaints complaints;
@@ -287,7 +287,7 @@ INSTANTIATE_TEST_SUITE_P(By, ForkTest,
                                            "roce_one_sided"),
                          [](const auto& way) { return std::string(way.param); });
 
-// Snapshots, pipelines and streams end with their session: that they go on shows that it does.
+// Snapshots, pipelines and streams end with their session: they still work, so it still exists.
 TEST_P(ForkTest, AChildIsRefusedAndItsParentGoesOn) {
   auto handles = std::make_unique<Handles>(*connect());
   EXPECT_EQ(*handles->map->get("key 1") ? (*handles->map->get("key 1"))->value : "", "value 1");
@@ -301,7 +301,7 @@ TEST_P(ForkTest, AChildIsRefusedAndItsParentGoesOn) {
                   },
                   way),
               "");
-    // One that has none of it looked at, but by the destructors of its threads and statics.
+    // A child that touches nothing, except through destructors of its threads and statics.
     EXPECT_EQ(run_in_child([](Complaints&) {}, way), "");
     EXPECT_EQ(*handles->snapshot->count("", ""), 100u);
     Codes codes;
@@ -361,7 +361,7 @@ TEST_P(ForkTest, ASessionEndsWithItsProcess) {
   EXPECT_EQ(::kill(grandchild, SIGKILL), 0);
 }
 
-/// Threads that write and read each its own keys, and count together, until it goes.
+/// Threads that write and read keys of their own, and count together, until this is destroyed.
 class Hammers {
  public:
   explicit Hammers(const Store& store) : map_(*store.open_map("default")) {
@@ -398,7 +398,7 @@ class Hammers {
   std::vector<std::thread> threads_;
 };
 
-// Whatever locks they hold at that moment.
+// With any locks held at that moment.
 TEST_P(ForkTest, WhileOtherThreadsWork) {
   std::optional<Store> store(*connect());
   std::optional<Map> map(*store->open_map("default"));
@@ -529,7 +529,7 @@ TEST(Fork, SecretsAreNotInherited) {
 }  // namespace
 }  // namespace espalier::test
 
-// The leak sanitizer asks this as a process exits. In a copy it cannot see the stacks of threads
-// that stayed behind, and handles leave there what is not theirs.
+// The leak sanitizer calls this as a process exits. In a copy it cannot see the stacks of the
+// parent's threads, and handles leave their memory there.
 extern "C" int __lsan_is_turned_off();
 extern "C" int __lsan_is_turned_off() { return espalier::test::in_forked_child ? 1 : 0; }

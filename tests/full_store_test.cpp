@@ -297,7 +297,7 @@ std::uint64_t fill_and_erase(Map map, std::uint64_t seed) {
 /// A limit that is reached soon.
 constexpr std::uint64_t kSmallStoreBytes = (kSanitized ? 8 : 16) * kMiB;
 
-/// Two threads at a time, for some rounds, each with the store that `connect` gives it.
+/// Two concurrent threads, for some rounds, each with a store from `connect`.
 template <class Connect>
 void fill_and_erase_together(const Connect& connect, std::uint64_t rounds, std::uint64_t seed) {
   for (std::uint64_t round = 0; round < rounds; ++round) {
@@ -396,8 +396,8 @@ TEST(FullStoreConcurrency, SnapshotsExpireUnderTheirReaders) {
 
 class FullNode : public NodeFixture {};
 
-// A client that stops in the middle of a scan, or with a snapshot: what the node keeps for it goes
-// when others write.
+// A client that stops in the middle of a scan, or with a snapshot: the node frees what it keeps for
+// it when others write.
 TEST_F(FullNode, AnUnreadScanYieldsToWritesAndErases) {
   constexpr std::uint64_t kLimit = 32 * kMiB;
   config_.memory.limit = kLimit;

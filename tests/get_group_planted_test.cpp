@@ -26,7 +26,7 @@ class TornValue {
       : scene_({.seed = seed, .groups_gets = true, .key = numbered_key}) {
     scene_.fill(2'000);  // more than one leaf has
     scene_.put(key_, value_of('a'));
-    for (int i = 0; i < 3; ++i) static_cast<void>(scene_.get(key_));  // and remembers the way
+    for (int i = 0; i < 3; ++i) static_cast<void>(scene_.get(key_));  // and caches the path
   }
 
   /// What is wrong with its answer.
@@ -72,7 +72,7 @@ class TornValue {
   bool written_ = false;
 };
 
-// What is remembered of where a leaf is leads to its neighbour, whose fences tie with the key, too.
+// The cached place of a leaf leads to its neighbour, whose fences tie with the key, too.
 Wrong led_to_a_neighbour() {
   CacheScene scene({.groups_gets = true, .key = numbered_key});
   scene.fill(2'000);

@@ -21,7 +21,7 @@ Wrong wrong_in_ordered_map(bool in_order, bool groups_gets) {
                     .groups_gets = groups_gets,
                     .map = {.node_bytes = 1024, .log_bytes = 256, .group = "bank"}});
   scene.fill(kGroupKeys);
-  for (int round = 0; round < 3; ++round) {  // at last the way is remembered
+  for (int round = 0; round < 3; ++round) {  // until the path is cached
     for (std::uint64_t i = 0; i < kGroupKeys; i += 37) {
       const auto found = scene.get(scattered_key(i));
       if (found != "value" + std::to_string(i)) return "found " + found.value_or("nothing");

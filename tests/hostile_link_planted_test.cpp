@@ -17,7 +17,7 @@ struct Planted {
   std::function<std::string()> check;
 };
 
-/// What the breaches of a list say that goes wrong first.
+/// The error of the first breach in a list that goes wrong.
 std::string first_wrong_breach(const std::vector<Breach>& breaches) {
   for (const Breach& breach : breaches) {
     if (const std::string wrong = check_breach(breach); !wrong.empty()) {

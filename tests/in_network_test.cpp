@@ -224,8 +224,8 @@ TEST_F(InNetwork, ADroppedMapIsNotRead) {
   expect_trips(1, key_of(2), &controller);
 }
 
-// What most keys have in common is looked at when the map is opened; others are found all the same,
-// and take nothing from those.
+// The common prefix of most keys is determined when the map is opened; other keys are found all the
+// same, at no cost to those.
 TEST_F(InNetwork, KeysBesideThePrefixAreFound) {
   start();
   fill(8'000);

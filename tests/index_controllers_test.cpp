@@ -82,7 +82,7 @@ TEST_F(IndexControllers, SmallTablesTakeUpWhatIsRead) {
   EXPECT_EQ(trips, 1) << "by rings it counts, too";
 }
 
-// A recorded trace decides which nodes they have, whatever the node counts.
+// A recorded trace selects their nodes, whatever the node counts.
 TEST_F(IndexControllers, SmallTablesTakeUpWhatATraceHas) {
   start();
   fill(8'000, {.node_bytes = 1024, .log_bytes = 128});
@@ -123,8 +123,8 @@ TEST_F(IndexControllers, ASwitchThatBeginsAnewGetsEverything) {
   expect_trips(1, key_of(78));  // by the node
 }
 
-// The key that tables write is its controller's own, and void when that has gone: so the switch
-// forgets them with their controller, and the node answers.
+// The key that tables write belongs to their controller, and is void when it is gone: so the switch
+// forgets the tables with their controller, and the node answers.
 TEST_F(IndexControllers, TablesOfAControllerThatIsGoneAreForgotten) {
   start();
   fill(2'000);
@@ -331,7 +331,7 @@ TEST_F(IndexControllers, AMapThatASwitchHasForgottenIsPutAgain) {
   EXPECT_EQ(number_of_switch("maps"), 1u);
 }
 
-// One that answers nothing is left alone for a while, and the other one goes on.
+// A switch that does not answer is skipped for a while, and the other one is updated.
 TEST_F(IndexControllers, ASwitchThatHangsKeepsNoOtherFromItsTables) {
   start();
   fill(2'000);
@@ -376,8 +376,8 @@ TEST_F(IndexControllers, ALeaseIsKeptWhileASwitchIsSlow) {
   EXPECT_TRUE(kept);
 }
 
-/// Writes numbers that grow, and reads them through a switch: an answer must be a number that was
-/// there while it was asked for.
+/// Writes ascending numbers, and reads them through a switch: an answer must be a number that was
+/// there during the get.
 class NumbersThatGrow {
  public:
   static constexpr std::uint64_t kKeys = 3'000;
@@ -405,7 +405,7 @@ class NumbersThatGrow {
       check(map.put(IndexControllers::key_of(key), std::to_string(number)).has_value(),
             "a put failed");
       there_[key] = number;
-      // Nodes split and merge beside them.
+      // Nodes split and merge near them.
       const std::string beside = IndexControllers::key_of(key) + "x" + std::to_string(number % 8);
       const bool stays = random.chance(0.5);
       check(stays ? map.put(beside, "y").has_value() : map.erase(beside).has_value(), "beside");

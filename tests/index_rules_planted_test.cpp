@@ -36,7 +36,7 @@ memory::Region shared_region() {
       *memory::Region::reserve({.bytes_max = kBytes, .huge_pages = false, .shared = true}));
 }
 
-/// A node, a client whose READs carry keys, a switch on their way, and the session of the
+/// A node, a client whose READs carry keys, a switch between them, and the session of the
 /// controller that filled its tables, over the simulated fabric.
 class LeaseScene {
  public:
@@ -131,7 +131,7 @@ class LeaseScene {
   fabric::sim::End there_{*host_};
 };
 
-/// What is wrong with READs whose controller loses its lease; "" if nothing is.
+/// Checks READs whose controller loses its lease. Returns what is wrong; empty: nothing.
 std::string reads_beyond_a_lease(std::uint64_t seed) {
   LeaseScene scene(seed);
   std::optional<wire::Ref> node;
@@ -146,7 +146,7 @@ std::string reads_beyond_a_lease(std::uint64_t seed) {
   return "";
 }
 
-/// What is wrong with READs by tables of a generation that ends; "" if nothing is.
+/// Checks READs by tables of a generation that ends. Returns what is wrong; empty: nothing.
 std::string reads_beyond_a_generation(std::uint64_t seed) {
   LeaseScene scene(seed);
   std::optional<wire::Ref> node;
@@ -171,7 +171,7 @@ std::string reads_beyond_a_generation(std::uint64_t seed) {
   return scene.redirected() == 7 ? "" : "the switch let READs pass";
 }
 
-/// What is wrong with READs that tables send into a value whose bytes are leaves; "" if nothing is.
+/// Checks READs that tables send into a value whose bytes are leaves. Returns what is wrong.
 std::string reads_into_a_value() {
   constexpr std::size_t kBytes = 65'536;
   Scene scene({.node_bytes = 512, .log_bytes = 128});

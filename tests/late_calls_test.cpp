@@ -142,7 +142,7 @@ int live(Line& line, const std::function<Result<Store>()>& connect) {
 }
 
 std::string said_by(const std::function<Result<Store>()>& connect) {
-  std::fflush(nullptr);  // or the child writes it once more
+  std::fflush(nullptr);  // or the child writes it a second time
   Child child([&](Line& line) { return live(line, connect); });
   std::string said;
   if (!child.line().receive(said)) said = "it died\n";

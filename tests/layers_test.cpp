@@ -124,7 +124,7 @@ constexpr std::string_view kLayers =
     "7 client include/lib\n"
     "99 tests tests\n";
 
-/// What the check says about one more file in a small project.
+/// The check's findings for one more file in a small project.
 std::string check(const std::string& path, const std::string& include) {
   const std::vector<SourceFile> files = {{"src/base/bytes.hpp", ""},
                                          {"include/lib/error.hpp", ""},

@@ -33,7 +33,7 @@ class TornAhead {
     scene_.fill(kKeys);
     Request all;
     all.op = Op::scan;
-    for (auto& [key, value] : scene_.scan(all)) before_[key] = value;  // and remembers the way
+    for (auto& [key, value] : scene_.scan(all)) before_[key] = value;  // and caches the path
     static_cast<void>(scene_.scan(all));
     while (leaf_of(low_) == leaf_of(low_ + 1)) ++low_;
     high_ = low_ + 1;

@@ -18,7 +18,7 @@ constexpr KeyPattern kPatterns[] = {KeyPattern::dense, KeyPattern::same_first_16
 
 class LinearizabilityConcurrency : public ::testing::TestWithParam<KeyPattern> {
  protected:
-  // Runs a workload in a map of its own and says how much of it was concurrent.
+  // Runs a workload in a map of its own and reports its concurrency.
   void run(const MapOptions& map_options, const WorkloadOptions& options) {
     SCOPED_TRACE(seed_text(options.seed));
     Store store = open_store();

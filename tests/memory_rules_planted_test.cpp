@@ -110,8 +110,8 @@ TEST(MemoryRules, TheRestOfALeafIsConfirmedToo) {
   expect_rejected(Bug::rest_not_confirmed, scan_of_a_leaf_used_again);
 }
 
-// A reader elsewhere keeps references to nodes that are gone. Where their extent was given to
-// values, it would be answered from a value that looks like a leaf.
+// A remote reader keeps references to freed nodes. If their extent were given to values, a value
+// that looks like a leaf could answer it.
 TEST(MemoryRules, AnExtentKeepsWhatItHolds) {
   ASSERT_EQ(keep_references_to_forged_leaves(), "") << "without a bug";
   const base::Planted planted(memory::Bug::extent_changes_class);

@@ -35,7 +35,7 @@ class Model : public ::testing::TestWithParam<ModelShape> {
 constexpr std::uint32_t kNodeSizes[] = {512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
 constexpr std::uint32_t kLogSizes[] = {0, 64, 128, 512, 2048};
 
-// Few keys, in a tree of a handful of small nodes, looked at after every step.
+// Few keys, in a tree of a handful of small nodes, with an audit after every step.
 TEST_P(Model, FewKeysAuditedAfterEveryStep) {
   const auto [node_bytes, pattern] = GetParam();
   const std::uint64_t seed =

@@ -28,7 +28,7 @@ namespace {
 
 constexpr uid_t kNobodyUid = 65534;
 
-/// What came of a call, in a word.
+/// The result of a call, as one word.
 template <class T>
 std::string word(const T& result) {
   return result ? "done" : std::string(name(result.error().code));
@@ -219,7 +219,7 @@ TEST_F(NodeAccess, TheRefusalNamesTheRole) {
   EXPECT_THAT(message({Code::not_permitted, 0, 10}), testing::HasSubstr("names begin otherwise"));
 }
 
-// Each with the process that asked, and why it was refused.
+// Each with the calling process, and the reason of the refusal.
 TEST_F(NodeAccess, RefusalsAreInTheAuditLog) {
   std::mutex mutex;
   std::condition_variable changed;
@@ -290,7 +290,7 @@ TEST_F(NodeAccess, RefusalsAtTheSocketAreLimitedForEachUser) {
   EXPECT_EQ(refusals["0"], 3u);
 }
 
-// What no setting changes is not said to be one's.
+// A limit that no setting changes is not attributed to one.
 TEST_F(NodeAccess, SaysWhatIsFullAndWhatToDo) {
   std::mutex mutex;
   std::vector<Error> refusals;

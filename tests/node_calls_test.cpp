@@ -170,7 +170,7 @@ TEST_P(NodeTest, ReadsSnapshots) {
   EXPECT_EQ(map.stats()->snapshots, 0u);
 }
 
-// While a sink is called its own answer has not ended; what it reads goes another way.
+// While a sink runs, its own answer has not ended; its reads use another session.
 TEST_P(NodeTest, SinksMayReadTheSameSnapshotAndMap) {
   Store store = connect();
   Map map = *store.open_map("default");
@@ -349,7 +349,7 @@ TEST_P(NodeTest, ALostNodeFailsCallsAndTheNextNodeIsFoundByName) {
   Map map = *store.open_map("default");
   ASSERT_TRUE(map.put("a", "1"));
   node_.reset();
-  // Whom the node's terminate message reaches while nothing is in flight, tries to connect again.
+  // A client that gets the node's terminate message with nothing in flight tries to reconnect.
   const auto lost = map.get("a");
   ASSERT_FALSE(lost);
   EXPECT_TRUE(lost.error().code == Code::connection_lost ||

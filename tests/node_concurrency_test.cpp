@@ -17,7 +17,7 @@ namespace {
 
 class NodeConcurrencyTest : public NodeOverEachWay {
  protected:
-  // A thread that ends leaves nothing behind; one that goes on keeps its session's descriptors.
+  // A thread that ends leaves nothing behind; a living one keeps its session's descriptors.
   template <class Body>
   static void on_a_thread(Body body) {
     std::thread(body).join();

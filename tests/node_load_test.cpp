@@ -25,9 +25,9 @@
 namespace espalier::test {
 namespace {
 
-// What a run may take from its first part to its last; where it lasts as long as one says, from the
-// first one by which so many clients have come, for that depends on the machine. The region grows
-// by what the busiest moment needs, and moments differ: some extents of 2 MiB.
+// Allowed growth from the first part of a run to its last; in runs with a duration, from the first
+// part by which so many clients have connected, since that depends on the machine. The region grows
+// by the needs of the busiest moment, which vary by some extents of 2 MiB.
 constexpr std::uint64_t kClientsOfABusyMoment = 400;
 constexpr std::uint64_t kRegionMayGrow = 24 * kMiB;
 // Over a fabric what a killed client holds is held until it is missed, so moments differ more.
@@ -35,8 +35,8 @@ constexpr std::uint64_t kRegionMayGrowByFabrics = 48 * kMiB;
 // Places in flight keep some room for the next request: at most 128 KiB each of the 2 * 64 that
 // keep so much, but mostly far less.
 constexpr std::uint64_t kHeapMayGrow = 8 * kMiB;
-// Beside the region: the heap, and pages of the region that were taken before and touched since. A
-// sanitizer keeps what was freed.
+// Besides the region: the heap, and pages of the region that were reserved before and touched
+// since. A sanitizer keeps freed memory.
 constexpr std::uint64_t kResidentMayGrow = (kSanitized ? 512 : 16) * kMiB;
 // A tree that was emptied keeps a few nodes until it is written to again.
 constexpr std::uint64_t kEmptyTreeMayKeep = kMiB / 2;

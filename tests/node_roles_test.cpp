@@ -33,7 +33,7 @@ using roles::On;
 using roles::Right;
 using wire::OffloadId;
 
-/// The kinds of objects on which rows are asked.
+/// The kinds of objects to which rows apply.
 constexpr On kOnEach[] = {On::map,    On::table,     On::sequencer, On::hash,
                           On::region, On::embedding, On::model};
 
@@ -70,7 +70,7 @@ TEST_F(NodeRoles, OverNetworksEachIsRefusedOrDoneAsWritten) {
   expect_all_as_written(node_->fabric_addresses().at(2), "ofi");
 }
 
-// Of a program that runs the node itself, and whose row says no right.
+// Offloads of a program that runs the node itself, whose rows have no right.
 TEST_F(NodeRoles, OwnOffloadsAreForTheNamesOfARoleToo) {
   const offload::Offload own{{.id = static_cast<OffloadId>(wire::kOwnOffloadIds),
                               .name = "own",
@@ -108,7 +108,7 @@ TEST_F(NodeRoles, OwnOffloadsAreForTheNamesOfARoleToo) {
   node_.reset();  // before what it knows of `own`
 }
 
-// The header names the first one, of which it is asked as of any object.
+// The header names the first one, which is checked like any object.
 TEST_F(NodeRoles, EachOfSeveralEmbeddingTablesIsForTheNamesOfARole) {
   begin();
   for (const auto& [name, client] : clients_) {
@@ -136,7 +136,7 @@ TEST_F(NodeRoles, EachOfSeveralEmbeddingTablesIsForTheNamesOfARole) {
   }
 }
 
-// Unless it comes with a secret: then it is what that says.
+// Unless it has a secret: then that determines the role.
 TEST_F(NodeRoles, ItsOwnUserIsAnAdministratorOverUnixShmAndMemif) {
   begin();
   const auto fabric = [this](std::size_t i) { return node_->fabric_addresses().at(i); };

@@ -41,7 +41,7 @@ class NodeXdpTest : public NodeFixture {
     return network_->at(0, [&] { return Store::connect(address); });
   }
 
-  /// Waits until the client is gone, and looks at the store.
+  /// Waits until the client is gone, and audits the store.
   void expect_gone() {
     while (node_->connections() != 0 || in_flight() != 0) std::this_thread::yield();
     EXPECT_EQ(tree::audit_store(node_->store()), std::vector<std::string>{});

@@ -43,7 +43,7 @@ TEST(OneSidedCache, AWarmGetWaitsOnceWhereReadsKeepTheirOrder) {
   EXPECT_LE(warm_waits({.map = {.node_bytes = 8192, .log_bytes = 512}}), 1.05);
 }
 
-/// Alike in more than their first 8 bytes: of a node above leaves all children tie in these.
+/// Equal beyond their first 8 bytes: all children of an interior node tie in these.
 std::string padded_key(std::uint64_t i) {
   const std::string digits = std::to_string(i);
   return "user" + std::string(12 - digits.size(), '0') + digits;
@@ -75,7 +75,7 @@ double answered_in_groups(const CacheSetting& setting) {
   return static_cast<double>(scene.reader().grouped() - before) / kWarmGets;
 }
 
-// As paths do, and addresses: whatever key prefixes tie, gets stay in their group.
+// As paths and addresses do: gets stay in their group, whichever prefixes tie.
 TEST(OneSidedCache, GroupsKeepGetsOfKeysThatBeginAlike) {
   const auto path = [](std::uint64_t i) {
     return "/srv/data/tenants/" + std::to_string(i % 7) + "/orders/" + std::to_string(i);
@@ -132,11 +132,11 @@ TEST(OneSidedCache, TheRootStays) {
   EXPECT_LT(scene.waits_per_get(kNumberedKeys, kWarmGets, random), without - 1.5);
 }
 
-// Places of nodes that are others' now: they have another range. Where nothing is any more, the
-// host's page table is asked for that node, and the rest of the way is known.
+// Cached places that now hold other nodes, with other ranges. If there is none any more, the host's
+// page table is read for that node, and the rest of the path is cached.
 TEST(OneSidedCache, AWalkThatWasMisledPassesByWhatIsRemembered) {
   const std::function<wire::Ref()> none = [] { return wire::Ref{}; };
-  // In a group the walk that follows asks the cache no more; where no place is right, it does.
+  // In a group the following walk does not use the cache again; if no place is right, it does.
   for (const auto& [swapped, groups] : {std::pair{true, false}, {false, false}, {true, true}}) {
     CacheScene scene({.groups_gets = groups});
     scene.fill(5'000);
@@ -317,7 +317,7 @@ TEST_P(OneSidedCacheNode, AClientFollowsTheFeedsOfItsMaps) {
     read.emplace(name, *reading.open_map(name));
   }
   const auto asides = [&] { return client::StoreImpl::of(reading).read_traffic().asides; };
-  // Until both feeds were looked at time and again, whatever each look takes here.
+  // Until both feeds were read repeatedly, however long each read takes here.
   for (int i = 0; i < 2'000 || asides() < 20; ++i) {
     const std::string name = i % 3 == 0 ? "a" : "b";
     write(name, random.below(kKeys));

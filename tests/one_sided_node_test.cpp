@@ -38,7 +38,7 @@ class OneSidedNode : public NodeFixture, public ::testing::WithParamInterface<co
     EXPECT_TRUE(store) << message(store.error());
     return std::move(*store);
   }
-  /// How often the node itself was asked for this.
+  /// How many such calls the node has had.
   [[nodiscard]] std::uint64_t asked_for(wire::OffloadId id) const {
     for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
       if (offload.id == id) return offload.requests;
@@ -144,7 +144,7 @@ TEST_P(OneSidedNode, ADroppedMapIsGone) {
   const auto gone = read.get("key");
   ASSERT_FALSE(gone);
   EXPECT_EQ(gone.error().code, Code::not_found);
-  // The session goes on.
+  // The session continues.
   ASSERT_TRUE(asking.create_map("other"));
   Map other = *reading.open_map("other");
   ASSERT_TRUE(other.put("key", "again"));
@@ -381,7 +381,7 @@ TEST_P(OneSidedSinkConcurrency, MayTakeLongerThanALeaseLasts) {
   }
 }
 
-// The version that it reads may be gone: it ends, and has delivered nothing else.
+// Its version may be gone: it ends, and has delivered nothing else.
 TEST_P(OneSidedSinkConcurrency, EndsWhenItsLeaseIsLost) {
   start();
   Store asking = connect();
@@ -405,7 +405,8 @@ TEST_P(OneSidedSinkConcurrency, EndsWhenItsLeaseIsLost) {
 
 INSTANTIATE_TEST_SUITE_P(Ways, OneSidedSinkConcurrency, ::testing::Values("shm", "roce"), way_name);
 
-// Threads that ask and write, and threads that read alone, over one node: one history.
+// Threads that send requests and write, and threads with one-sided reads, over one node: one
+// history.
 class OneSidedNodeConcurrency : public OneSidedNode {};
 
 TEST_P(OneSidedNodeConcurrency, AllAnswersAreOfOneHistory) {

@@ -32,7 +32,7 @@ Wrong any_seed(const OneSidedOptions& options, std::uint64_t seeds) {
   return {};
 }
 
-// Walks that met memory which was used again: from the root there are none, while leases are kept.
+// Walks that met reused memory: from the root there are none, while leases are kept.
 Wrong one_change(OneSidedOptions options, std::uint64_t seed, bool hints = false) {
   options.hints = hints;
   OneSidedCounts counts;
@@ -148,9 +148,9 @@ TEST(OneSidedRules, TheReadVersionComesBeforeNodesWhereReadsAreNotOrdered) {
 
 // --- rule 3: unwritten slots ---------------------------------------------------------------------
 
-// All leaves are alike, so that a log lies where earlier ones lay. Writes are rare, for one that
-// comes after a scan's read version hides from it what later ones append: only the first one that
-// comes between the lines of the scan's own READ counts.
+// All leaves have the same layout, so that a log lies where earlier ones lay. Writes are rare,
+// since one after a scan's read version hides from it what later ones append: only the first one
+// between the lines of the scan's own READ counts.
 TEST(OneSidedRules, ALogIsFilledBeforehand) {
   OneSidedOptions options = calm();
   options.keys = 6;
@@ -175,7 +175,7 @@ TEST(OneSidedRules, AVersionIsWrittenAfterWhatItIsOf) {
 
 // --- rule 4: leases, and what is confirmed after the last byte -----------------------------------
 
-// Where leases count, nothing that a walk can reach is used again while it goes on.
+// If leases count, nothing that a walk can reach is reused during the walk.
 TEST(OneSidedRules, ALeaseKeepsMemoryFromBeingUsedAgain) {
   expect_rejected(memory::Bug::lease_not_counted, [] { return any_change(calm(), 5); });
 }
@@ -306,7 +306,7 @@ TEST(OneSidedRules, ALeafThatIsBroughtAheadAnswersForItself) {
 
 // --- what is gone: maps and nodes ----------------------------------------------------------------
 
-// The next map takes its buffers while walks of the dropped one go on.
+// The next map takes its buffers while walks of the dropped one are in progress.
 TEST(OneSidedRules, ADroppedMapWaitsForLeases) {
   OneSidedOptions options = calm();
   options.drops = 4;

@@ -85,7 +85,7 @@ TEST(OneSidedScan, LeavesComeSeveralAtATime) {
 }
 
 TEST(OneSidedScan, WhoComesForTheFirstTimeLearnsWhatFollows) {
-  // Of each node above leaves, which are about twenty, some waits are for the way down to it.
+  // For each of about twenty interior nodes, some waits are for the descent to it.
   EXPECT_LE(cost_of_a_scan({}, 8, false).trips_per_leaf, 0.45);
   EXPECT_GE(cost_of_a_scan({}, 0, false).trips_per_leaf, 1.9);
   EXPECT_LE(cost_of_a_scan({.key = numbered_key}, 8, false).trips_per_leaf, 0.55);
@@ -101,8 +101,8 @@ TEST(OneSidedScan, DescendingToo) {
   EXPECT_LE(cost_of_a_scan({}, 8, false, Op::scan_reverse).trips_per_leaf, 0.45);
 }
 
-// A reader whose memory holds no nodes goes from leaf to leaf, and does not look for what it cannot
-// keep again and again.
+// A reader without room for nodes goes from leaf to leaf, and does not repeatedly look for what it
+// cannot keep.
 TEST(OneSidedScan, WithoutMemoryItGoesFromLeafToLeaf) {
   const ScanCost without = cost_of_a_scan({.cache_bytes = 1}, 0, false);
   EXPECT_LE(cost_of_a_scan({.cache_bytes = 1}, 8, false).trips_per_leaf,
@@ -110,7 +110,7 @@ TEST(OneSidedScan, WithoutMemoryItGoesFromLeafToLeaf) {
   EXPECT_GT(cost_of_a_scan({.cache_bytes = 0}, 8, false).trips_per_leaf, 1.9);
 }
 
-// It is known how far a range goes, and how many items are wanted: little more is brought.
+// The end of the range and the limit of items are known: little is read in excess.
 TEST(OneSidedScan, NotMuchIsBroughtInVain) {
   for (const bool in_order : {true, false}) {
     const CacheSetting setting{.in_order = in_order};

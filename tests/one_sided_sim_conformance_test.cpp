@@ -36,7 +36,7 @@ namespace {
 using fabric::QueuePair;
 using fabric::sim::End;
 
-/// Gathers answers; takes back what was said by a walk that was not brought to an end.
+/// Collects answers; discards those of an unfinished walk.
 struct Repeating final : Gather {
   void done(const Completion& completion) override {
     const Code code = completion.ok ? Code::invalid : completion.error.code;
@@ -49,7 +49,7 @@ struct Repeating final : Gather {
 
 /// How a client reads.
 struct Reading {
-  std::uint64_t cache_bytes = 0;  ///< what it remembers of nodes
+  std::uint64_t cache_bytes = 0;  ///< size of its node cache
   bool by_key = false;            ///< READs carry keys, through a switch
   bool two = false;               ///< through two in a row
   bool tree = false;              ///< or through a FatTree, as the second of two nodes
@@ -111,7 +111,7 @@ class SimulatedClient {
     function_.install(with);
   }
 
-  /// Asks until each is answered.
+  /// Repeats requests until each is answered.
   std::string answers(const std::vector<Request>& requests) {
     Repeating gather;
     for (const Request& request : requests) gather.again.push_back(request.tag);
@@ -220,7 +220,7 @@ class SimulatedClient {
 
   static constexpr dataplane::FatTree::Host kTreeNode{0, 1, 0};
   const bool two_;                                  // switches are in a row
-  const std::unique_ptr<dataplane::FatTree> tree_;  // null: there is none
+  const std::unique_ptr<dataplane::FatTree> tree_;  // null: none
   place::NodeCache cache_;
   tree::MapCore& map_;
   fabric::sim::World world_;

@@ -73,8 +73,8 @@ TEST(OneSidedSim, LargeNodes) {
   run_seeds(options, 10, counts);
 }
 
-// Among keys that begin alike more than two groups of an interior node tie, and the child may be in
-// any of them. From the root, in good weather, no walk needs to begin again.
+// With keys of a common prefix more than two groups of an interior node tie, and the child may be
+// in any of them. From the root, without faults, no walk needs to restart.
 TEST(OneSidedSim, KeysThatBeginAlikeAreFoundAtOnce) {
   OneSidedCounts counts;
   OneSidedOptions options;
@@ -265,8 +265,8 @@ TEST(OneSidedSim, NoAnswerIsWrongWhateverACacheHolds) {
   }
 }
 
-// READs carry keys, and a switch on their way has tables that are right, old, of none, or that lie;
-// its controller loses leases. (`sim` knows no packets: the switch looks the READs up as they are.)
+// READs carry keys, and a switch on the path has tables that are right, old, missing, or wrong; its
+// controller loses leases. (`sim` has no packets: the switch looks up the READs themselves.)
 OneSidedOptions by_key() {
   OneSidedOptions options;
   options.by_key = true;
@@ -315,7 +315,7 @@ TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWayInBadWeather) {
   }
 }
 
-// A fifth of all messages is lost, so that READs go again and again through tables that change.
+// A fifth of all messages is lost, so READs pass repeatedly through tables that change.
 TEST(OneSidedSim, TablesInASwitchOnlyLeadTheWayWhereAFifthIsLost) {
   OneSidedCounts counts;
   OneSidedOptions options = by_key();

@@ -16,7 +16,7 @@
 namespace espalier::test {
 namespace {
 
-// What is wrong in the first seed in which something is; `tried`: how many were looked at.
+// The error of the first seed that finds one; `tried`: how many were run.
 std::string first_wrong_peers(const PeerWorldOptions& options, std::uint64_t seeds,
                               std::uint64_t& tried) {
   const std::uint64_t first = base::seed_from_environment(1);

@@ -49,7 +49,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
         {options_.address, Access::rpc}, {"shm:", Access::one_sided}, {"roce:", Access::one_sided}};
   }
 
-  /// One process asks the node, another a device before it, and the third reads alone.
+  /// One process uses the node, another a device before it, and the third one-sided reads.
   void ask_a_device_too() {
     config_.node.one_sided = true;
     config_.node.leases = kLeasesThatLast;
@@ -74,8 +74,8 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     options_.each.search = true;
   }
 
-  /// Runs rounds until one is refused. Returns why it was. Where a fault is to be planted, only
-  /// rounds count in which there was an occasion for it.
+  /// Runs rounds until one is refused. Returns why. With a planted fault, only rounds count in
+  /// which it occurred.
   std::optional<std::string> run(std::uint64_t seed, std::uint64_t rounds) {
     options_.each.seed = base::seed_from_environment(seed);
     const bool versions = options_.map == "default";
@@ -93,7 +93,7 @@ class ProcessLinearizabilityConcurrency : public ::testing::Test {
     // From here on this process may have threads, and a connection.
     std::optional<std::string> wrong = check_rounds(clients, rounds, versions);
     if (wrong) return seed_text(options_.each.seed) + ": " + *wrong;
-    if (device) device->kill();  // the node has rested when all are gone
+    if (device) device->kill();  // the node is idle when all are gone
     const std::string of_node = node.stop();
     return of_node.empty() ? std::nullopt : std::optional(of_node);
   }
@@ -209,7 +209,7 @@ TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOverMessages) {
   expect_accepted(71, 2);
 }
 
-// One process asks the node, another walks its memory by loads, a third by packets.
+// One process uses calls, another walks the node's memory by loads, a third by packets.
 TEST_F(ProcessLinearizabilityConcurrency, LongHistoriesOfProcessesThatReadAloneToo) {
   read_alone_too();
   options_.each.operations = steps_or(scaled(2000));

@@ -72,7 +72,7 @@ class ResultRooms : public test::NodeOverEachWay {
     if ((place->flags & wire::kBufferFull) != 0) full.push_back(place->buffer);
     return true;
   }
-  /// Asks for all, and gives each buffer back as it was read.
+  /// Reads all rows, and gives each buffer back once it is read.
   void expect_all_rows(ResultsByHand& reader) const {
     reader.begin(number_);
     std::size_t at = 0;

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint64_t kResultSeeds = 40;
 
-/// What the first seed that finds something wrong says; empty: none does.
+/// The error of the first seed that finds one; empty: none does.
 std::string first_wrong_result(std::uint64_t first_seed) {
   for (std::uint64_t i = 0; i < kResultSeeds; ++i) {
     ResultsReached reached;

@@ -120,7 +120,7 @@ TEST(RoceOraclesSlow, TsharkReadsWhatWeWrote) {
   }
 }
 
-/// What scapy says of each frame of a file: the ICRC, and the UDP checksum.
+/// scapy's results for each frame of a file: the ICRC, and the UDP checksum.
 std::vector<std::pair<std::string, std::string>> asked_of_scapy(const std::filesystem::path& path) {
   const base::TemporaryFolder folder;
   // Debian's own interpreter: another one that comes first on the path has not Debian's modules.

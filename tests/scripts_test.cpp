@@ -102,7 +102,7 @@ TEST_F(Scripts, AProgramMayTakeMoreWhereAllProgramsDo) {
 TEST_F(Scripts, ARunIsWrittenDownAndKeepsItsStatus) {
   const std::string script = kSources + "/scripts/run-suite.sh " + path("") + " a_test.Each/Suite ";
   EXPECT_EQ(run(script + "sh -c 'exit 3'").status, 3);
-  // The last argument says where GoogleTest writes what ran.
+  // The last argument is the path of GoogleTest's report.
   const auto writes = [&](const std::string& tests) {
     return run(script + "sh -c 'echo \"<testsuites tests=\\\"" + tests +
                "\\\">\" >\"${0#--gtest_output=xml:}\"'");
@@ -157,7 +157,7 @@ class TestScript : public Scripts {
           "check-skips.sh", "check-budgets.sh", "run-fuzzers.sh"}) {
       program(std::string("scripts/") + script, "");
     }
-    // A preset is configured before it is built, and both must succeed: as "a && b" says.
+    // A preset is configured before it is built, and both must succeed, by "a && b".
     program("bin/cmake",
             "case $1 in\n"
             "  --preset) mkdir -p build/$2/bin; printf 'cmake %s && ' \"$*\" >>typed ;;\n"

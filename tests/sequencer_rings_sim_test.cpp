@@ -77,7 +77,7 @@ class SequencerByRings {
   enum class Kind : std::uint8_t { take, seal, advance };
   struct Asked {
     Kind kind = Kind::take;
-    std::uint32_t epoch = 0;  // as it was asked for; 0: any
+    std::uint32_t epoch = 0;  // as requested; 0: any
     std::uint32_t count = 0;
     std::uint64_t begun_ns = 0;
   };
@@ -89,7 +89,7 @@ class SequencerByRings {
   }
   [[nodiscard]] std::uint64_t now() { return link_.world().now_ns(); }
 
-  // Takes, and now and then the end of the epoch, or the next one where there is none.
+  // Takes numbers, and sometimes ends the epoch, or begins the next one if there is none.
   Asked draw() {
     Asked asked;
     asked.begun_ns = now();
@@ -201,7 +201,7 @@ class SequencerByRings {
   std::uint32_t tag_ = 1;
   std::uint32_t epoch_ = 1;  // the last one that is known
   bool sealed_ = false;      // as far as is known
-  bool ending_ = false;      // a seal or the next epoch is asked for
+  bool ending_ = false;      // a seal or the next epoch is in flight
   bool over_ = false;
 };
 

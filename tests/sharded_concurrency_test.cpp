@@ -66,8 +66,8 @@ TEST_P(ShardedConcurrency, HistoriesHaveALinearization) {
   EXPECT_GT(report.searched, report.histories / 2);
 }
 
-/// A writer that counts on one node after another: whatever is read at one moment has numbers that
-/// are equal, or one more on the nodes at which it was already.
+/// A writer that increments on one node after another: reads of one moment return equal numbers, or
+/// one more on the nodes that it has already passed.
 TEST_P(ShardedConcurrency, AWriterThatGoesFromNodeToNodeIsNeverSeenOnTheLaterOneFirst) {
   Store store = connect();
   const std::vector<std::string> borders =

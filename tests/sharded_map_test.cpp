@@ -130,7 +130,7 @@ TEST_F(ShardedMapTest, IsDroppedEverywhere) {
   EXPECT_EQ(store.drop_map("s").error().code, Code::not_found);
 }
 
-// The handle, its store, its pipeline: all go on by the new borders.
+// The handle, its store, its pipeline: all follow the new borders.
 TEST_F(ShardedMapTest, AClientFollowsAMapThatWasMadeAgainWithOtherBorders) {
   Store store = connect_to(0);
   Map map = make(store);
@@ -145,7 +145,7 @@ TEST_F(ShardedMapTest, AClientFollowsAMapThatWasMadeAgainWithOtherBorders) {
   ASSERT_TRUE(map.put("n", "2"));
   EXPECT_EQ(items_on(0), 1u);
   EXPECT_EQ(items_on(1), 0u);
-  // Of whatever call comes first.
+  // For each call that may come first.
   const std::vector<std::function<bool()>> calls = {
       [&] { return map.get("n").has_value(); },
       [&] { return scan(map).empty(); },

@@ -24,7 +24,7 @@ class SmallRings : public NodeFixture {
 
   using Numbers = offload::ConnectionLimits::Numbers;
   [[nodiscard]] Numbers taken() const { return node_->services().connections.numbers(); }
-  /// Connects by the UNIX socket until rings may take no more than so many bytes more.
+  /// Connects by the UNIX socket until rings may take no more than so many further bytes.
   void fill(std::uint64_t left) {
     while (taken().ring_bytes_max - taken().ring_bytes > left) {
       auto client = RawClient::open(socket(), kUsual);
@@ -56,7 +56,8 @@ TEST_F(SmallRings, GetSmallerAsMoreClientsCome) {
   EXPECT_LE(taken().ring_bytes, taken().ring_bytes_max);
 }
 
-// Over a fabric a client says which rings it has, and is refused where these are too large.
+// Over a fabric the client's hello has the sizes of the rings, and is refused if they are too
+// large.
 TEST_F(SmallRings, AreAskedForByAClientThatWasRefusedLargerOnes) {
   config_.node.fabric = "shm:" + (folder_ / "fabric").string();
   start();

@@ -64,7 +64,7 @@ TEST_P(TableCallsConcurrency, AnotherThreadEndsAStream) {
     ends.join();
     EXPECT_TRUE(ended || error->error == (Error{Code::system, 0, ECANCELED}));
   }
-  // Nothing of them is in the way of what follows.
+  // None of them blocks what follows.
   const auto counted = table.query().aggregate({count()}).run();
   ASSERT_TRUE(counted) << message(counted.error());
   EXPECT_EQ((*counted)[0].get<std::int64_t>(0), 50'000);

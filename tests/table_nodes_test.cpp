@@ -98,7 +98,7 @@ TEST_P(TableNodes, RowsComeBackAsTheyWere) {
   EXPECT_EQ(numbers->rows_sent, kTableRows);
   EXPECT_EQ(numbers->bytes_sent, came.size());
   EXPECT_EQ(came, rows(0, kTableRows));
-  // A sink that wants no more ends the query early.
+  // A sink that returns false ends the query early.
   std::size_t calls = 0;
   const auto cut = table.run(everything(), schema_.row_bytes(),
                              [&](std::span<const std::byte>) { return ++calls < 3; });
@@ -224,7 +224,7 @@ TEST_P(TableNodesConcurrency, MapsAnswerAndRowsComeBesideQueries) {
           return true;
         });
     ASSERT_TRUE(numbers) << message(numbers.error());
-    EXPECT_GE(count, last);  // whole appends, and none that was seen goes away
+    EXPECT_GE(count, last);  // whole appends, and none that was seen disappears
     EXPECT_EQ(count % 1'000, 0u);
     last = count;
   }

@@ -59,7 +59,7 @@ TEST_P(TablePrepared, OtherConstantsGiveOtherAnswers) {
   EXPECT_EQ(texts(prepared->run({{"shop", "a longer text than there was"}})),
             plain(1.00_dec, first, "a longer text than there was"));
   EXPECT_EQ(texts(prepared->run()), plain(1.00_dec, first, "none"));
-  // Two at a time, and beside them another call.
+  // Two concurrent ones, and another call.
   auto one = prepared->stream({{"price", 5}});
   auto other = prepared->stream({{"price", 6}});
   ASSERT_TRUE(one && other);

@@ -65,7 +65,7 @@ void expect_rows(const Rows& rows, const table::Pipeline& pipeline,
   }
 }
 
-/// Whether the query is refused because its regular expressions are none.
+/// Whether the query is refused for an invalid regular expression.
 bool is_refused_for_its_regexes(const Query& query, table::Pipeline& pipeline) {
   regex::RegexCache regexes;
   const auto compiled = compile_regexes(pipeline, regexes);

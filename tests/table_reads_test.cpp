@@ -255,7 +255,7 @@ TEST_P(TableReadsAlone, AReaderMayTakeItsTime) {
   }
   EXPECT_EQ(next, 20'000);
   EXPECT_GT(bytes_read_alone(), 20'000u * table.schema().row_bytes());
-  // Maps of the same store go on being read alone.
+  // Maps of the same store are still read one-sidedly.
   Map map = *store_->open_map("default");
   ASSERT_TRUE(map.put("k", "v"));
   EXPECT_EQ(map.get("k")->value().value, "v");

@@ -135,8 +135,8 @@ TEST(WalkRules, ABufferOfAnotherGenerationDoesNotAnswer) {
   });
 }
 
-// The buffer of a value has the right map and, in a hint that names it, the right generation.
-// Nothing in it may be believed all the same.
+// The buffer of a value has the right map and, in a hint that names it, the right generation. Its
+// content must not be trusted all the same.
 TEST(WalkRules, AValueIsNoNode) {
   Scene scene(kLog);
   scene.a.put("k", "honest");
@@ -257,7 +257,7 @@ TEST(WalkRules, AFloorGoesLeftOverLeavesThatHoldNothing) {
     Scene scene(kLog);
     scene.fill(kItems);
     for (int i = 1; i < kItems; ++i) {
-      // The smallest key of the leaf, if it is that, is asked for, then erased and asked for again.
+      // The smallest key of the leaf, if it is that, is read, erased and read again.
       const std::string key = Scene::key(i);
       Wrong wrong = differs("floor", key + "=" + Scene::value(i), scene.b.floor(key));
       if (!wrong.empty()) return wrong;

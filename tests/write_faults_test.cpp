@@ -31,7 +31,7 @@
 namespace espalier::test {
 namespace {
 
-/// What a write may change besides items.
+/// The state that a write may change besides items.
 struct WriteState {
   MapStats stats;
   std::size_t table_buffers = 0;
@@ -88,7 +88,7 @@ class World {
     EXPECT_TRUE(wrong.empty()) << wrong.front();
   }
 
-  /// Nothing is left in use once the map is gone. The end of this world.
+  /// No memory is in use once the map is destroyed. Ends this world.
   void expect_no_leak() {
     memory::BufferPool& all = pool();
     pipeline_.reset();
@@ -322,8 +322,8 @@ struct Outcome {
   std::size_t refused = 0;  // operations
 };
 
-// Does the writes before `at`, lets the one at `at` fail, looks after everything, and does it again
-// with memory. A thread of its own has no buffers put by: it acquires all that it needs.
+// Does the writes before `at`, makes the one at `at` fail, checks everything, and repeats it with
+// memory. A new thread has no buffers in reserve: it acquires all that it needs.
 Outcome fail_at(const Course& course, std::uint64_t at, std::int64_t n, Failure failure) {
   World world(course.options);
   for (std::uint64_t i = 0; i < at; ++i) course.write(world, i);

@@ -61,9 +61,9 @@ TEST_F(ChainOfTwoConcurrency, AClientGoesOnWhenTheHeadIsKilled) {
   EXPECT_EQ(said, "serves");
 }
 
-// Each is on the condition that the one before was done once, over two maps of a group. The head is
-// killed while one is on its way, and the next head answers what the first has done; it has the
-// same group.
+// Each transaction has the condition that the previous one was done once, over two maps of a group.
+// The head is killed while one is in flight, and the next head returns the result of the first
+// execution; it has the same group.
 TEST_F(ChainOfTwoConcurrency, TransactionsAreDoneOnceWhenTheHeadIsKilled) {
   auto store = connect_to_chain();
   ASSERT_TRUE(store) << message(store.error());

@@ -78,7 +78,7 @@ class ChainRejoinConcurrency : public ChainOfTwo {
   std::size_t puts_ = 0;
 };
 
-// As `espalier chain restore --accept-loss`: what b had is there, and what came behind it is not.
+// As `espalier chain restore --accept-loss`: b's data is there, and later data is lost.
 TEST_F(ChainRejoinConcurrency, OneThatWasLeftOutIsTheChainWhereAllMembersAreLost) {
   put_some(20);
   const std::size_t before = puts_;
@@ -117,7 +117,7 @@ TEST_F(ChainRejoinConcurrency, AMemberThatWasLeftOutJoinsByTheLog) {
   EXPECT_EQ(view().members[0].name, "a");
 }
 
-// The log goes back to the checkpoint alone, which comes as a file.
+// The log starts at the checkpoint, which is sent as a file.
 TEST_F(ChainRejoinConcurrency, AMemberJoinsByACheckpointAndTheLog) {
   value_bytes_ = 50'000;
   MapOptions in_group;

@@ -61,7 +61,7 @@ class DevicePrograms : public ::testing::Test {
     return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   }
 
-  /// Gets until there is an answer, whatever is refused meanwhile.
+  /// Repeats the get until there is an answer, through refusals.
   static std::optional<Found> get_when_there(const Map& map, const std::string& key) {
     const base::Stopwatch watch;
     for (;;) {
@@ -153,7 +153,7 @@ TEST_F(DevicePrograms, AHostThatIsKilledIsSaidToBeGoneAndItsSuccessorIsAnother) 
   EXPECT_EQ(get_when_there(map, "key")->value, "new");
 }
 
-// Its memory is there and can be read; but what it answers to no renewal says is not believed.
+// Its memory can still be read, but without renewals no answer from it is trusted.
 TEST_F(DevicePrograms, AHostThatIsStoppedIsBelievedForAMomentOnly) {
   start_both();
   Store store = connect("device");
@@ -162,7 +162,7 @@ TEST_F(DevicePrograms, AHostThatIsStoppedIsBelievedForAMomentOnly) {
   ASSERT_TRUE(*map.get("key"));
   host_->stop();
   expect_lost_soon(map);
-  // Nor does a command say that there is nothing.
+  // Nor does a command report that there is nothing.
   for (const char* command : {"map list", "map list --json", "list", "stats", "stats --map default",
                               "ping"}) {
     EXPECT_EQ(run("$E " + std::string(command) + " --at unix:device"), 1) << command;

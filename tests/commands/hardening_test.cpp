@@ -37,7 +37,7 @@ class ElfFile {
     }
     return nullptr;
   }
-  /// An entry of the dynamic section; 0: there is none.
+  /// An entry of the dynamic section; 0: none.
   [[nodiscard]] std::uint64_t dynamic(std::int64_t tag) const {
     const Elf64_Phdr* const section = segment(PT_DYNAMIC);
     if (section == nullptr) return 0;
@@ -51,7 +51,7 @@ class ElfFile {
   [[nodiscard]] std::string_view dynamic_names() const {
     return std::string_view(bytes_).substr(file_offset(dynamic(DT_STRTAB)), dynamic(DT_STRSZ));
   }
-  /// The features of x86 that all of it goes with (GNU_PROPERTY_X86_FEATURE_1_AND).
+  /// The x86 features that all of its code supports (GNU_PROPERTY_X86_FEATURE_1_AND).
   [[nodiscard]] std::uint32_t x86_features() const {
     constexpr std::uint32_t kGnuProperty = 0x6474E553;  // PT_GNU_PROPERTY
     constexpr std::uint32_t kFeatures = 0xC0000002;
@@ -130,7 +130,7 @@ void expect_hardened(const char* path) {
   EXPECT_NE(program.dynamic_names().find("__stack_chk_fail"), std::string_view::npos);
 #ifdef __x86_64__
   EXPECT_EQ(program.x86_features() & 3u, 3u) << "IBT and shadow stacks";
-  // The linker is made to say so whatever it links: what the compiler did shows in the code.
+  // The linker is forced to set these flags; only the code shows what the compiler did.
   const ElfFile::Functions functions = program.own_functions();
   EXPECT_NE(functions.all, 0u);
   EXPECT_EQ(functions.marked, functions.all);

@@ -32,7 +32,7 @@ Fields split(std::string_view text, char by) {
   }
 }
 
-/// "12.34" as 1234, whatever its scale is.
+/// "12.34" as 1234, for any scale.
 std::string without_point(std::string text) {
   std::erase(text, '.');
   const std::size_t digit = std::min(text.find_first_not_of('0'), text.size() - 1);

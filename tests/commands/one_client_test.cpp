@@ -32,7 +32,7 @@
 namespace espalier {
 namespace {
 
-/// A command that runs beside the test, and writes into a pipe of which nothing is taken yet.
+/// A background command that writes into a pipe which is not read yet.
 class Beside {
  public:
   explicit Beside(const std::string& line) : pipe_(::popen(line.c_str(), "r"), &::pclose) {}
@@ -94,8 +94,8 @@ class OneClient : public ::testing::Test {
        "--memory-limit", "64MiB", "--memory-huge-pages", "no"}};
 };
 
-// As many queries run at a time as have a reader each that stops. Others are answered meanwhile, so
-// none of those has waited for so long that it was ended.
+// As many concurrent queries as there are stopped readers. Others are answered meanwhile, so none
+// of those has timed out.
 TEST_F(OneClient, ReadersThatStopLeaveQueriesToOthers) {
   constexpr std::size_t kRows = 12'500;
   constexpr std::size_t kReaders = 64;
@@ -185,9 +185,9 @@ TEST_F(OneClient, CountsLeaveGetsToOthers) {
   EXPECT_EQ(other.wait(), 0);
 }
 
-// Patterns of which all texts have the beginning, at each of their places. Each of these queries
-// takes as long as the texts are, and is cut into steps: many queries of another client end
-// meanwhile. Where a step takes some thousand rows, whatever they cost, one or two do.
+// Patterns whose beginning matches each text at each of its places. Such a query takes time in
+// proportion to the texts, and is cut into steps: many queries of another client complete
+// meanwhile. If a step took some thousand rows at any cost, only one or two would.
 TEST_F(OneClient, LikesOfManyPlacesLeaveQueriesToOthers) {
   constexpr std::size_t kRows = 4096;
   constexpr std::uint64_t kLikes = 3;

@@ -82,8 +82,8 @@ class Serve : public ::testing::Test {
   std::string err;
 };
 
-// Whatever takes the number of a standard descriptor that is closed gets what is written there: a
-// node's memory must not.
+// A file that takes the number of a closed standard descriptor receives the output: a node's memory
+// must not take it.
 TEST_F(Serve, ServesWithoutStandardDescriptors) {
   for (const std::string closed : {"<&-", ">&-", "2>&-", "<&- >&- 2>&-"}) {
     std::vector<std::string> words{"/bin/sh", "-c", "echo $$ > pid; exec \"$0\" \"$@\" " + closed};
@@ -97,7 +97,7 @@ TEST_F(Serve, ServesWithoutStandardDescriptors) {
       EXPECT_THAT(target, ::testing::Not(HasSubstr("socket"))) << closed << ": " << number;
     }
     EXPECT_EQ(run("$E put --at $A apple red"), 0) << err;
-    node.send(SIGHUP);  // of which it cannot say anything
+    node.send(SIGHUP);  // which it cannot report
     EXPECT_EQ(run("$E export --at $A"), 0) << err;
     EXPECT_EQ(out, "apple\tred\n");
     node.send(SIGTERM);
@@ -174,7 +174,7 @@ TEST_F(Serve, ADamagedFolderIsAcceptedWithItsLossAlone) {
 }
 
 TEST_F(Serve, CommandsWithoutStandardDescriptors) {
-  // Output that goes nowhere is a failure, as where a disk is full.
+  // Output to a closed descriptor is a failure, like a full disk.
   EXPECT_NE(run("$E --version >&-"), 0);
   EXPECT_EQ(run("$E --version <&-"), 0) << err;
   EXPECT_EQ(run("$E --version 2>&-"), 0) << err;
@@ -229,7 +229,7 @@ TEST_F(Serve, ServesCommandsUntilItIsTerminated) {
   EXPECT_THAT(err, HasSubstr("no node listens at " + address));
 }
 
-// Every command that takes --at goes by the same client, so a few stand for all.
+// Every command with --at uses the same client, so a few stand for all.
 TEST_F(Serve, ServesCommandsOverFabrics) {
   test::NodeProgram node(folder.path(), serve({"--map", "words", "--node-fabric",
                                                "shm:fabric roce://127.0.0.1:0/1 roce+memif:packets "
@@ -273,7 +273,7 @@ TEST_F(Serve, AClientThatWaitsIsToldThatItStops) {
   ASSERT_TRUE(store) << message(store.error());
   const auto map = store->open_map("default");
   ASSERT_TRUE(map);
-  // It asks without a pause, so that one question is on its way when the node stops.
+  // It asks without a pause, so one request is in flight when the node stops.
   std::thread stopper([&] { node.send(SIGINT); });
   Result<std::optional<Found>> answer = map->get("k");
   while (answer) answer = map->get("k");

@@ -32,12 +32,12 @@ class ShortMtuSlow : public ::testing::Test {
     network->at(1, [&] { return node.emplace(folder.path(), words), true; });
     ASSERT_EQ(node->next_message(), "READY=1");
   }
-  /// Runs the command beside the node. Returns whether it ended well.
+  /// Runs the command in the other network stack. Returns whether it succeeded.
   [[nodiscard]] bool run(const std::string& arguments) const {
     return network->run(0, ESPALIER_PROGRAM " " + arguments + " --at roce://" + kNode);
   }
-  /// What leaves a side as one datagram that the kernel cuts later passes the other's interface
-  /// whatever its length, so this says what one may send.
+  /// A datagram that the kernel fragments later passes the other interface at any length, so this
+  /// limits only what one side may send.
   void set_mtu(int side, int bytes) const {
     ASSERT_TRUE(network->run(side, "ip link set " + NetworkNamespaces::interface_of(side) +
                                        " mtu " + std::to_string(bytes)))

@@ -52,8 +52,8 @@ TEST_F(SwitchStatus, StatusAtANodeTellsMissesAndWhatIsHeld) {
   EXPECT_EQ(now.at("node_reads_at_interior_nodes"), met.interior.load());
   EXPECT_EQ(now.at("node_reads_at_nothing"), met.nothing.load());
   EXPECT_EQ(now.at("node_reads_resolved"), met.resolved.load());
-  // What writes replace is kept until the reader's next renewal, and the controller's. On a busy
-  // machine both may be late, and then nothing is kept: once they are there again.
+  // Replaced buffers are held until the next renewals of the reader and of the controller. On a
+  // busy machine both leases may be lost, and then nothing is held: check once they are back.
   std::uint64_t held = 0;
   for (int i = 0; i < 10'000 && held == 0; ++i) {
     if (i != 0) did(controller);

@@ -106,7 +106,7 @@ Offloads offloads() {
           .kinds = {{kTally, make}}};
 }
 
-// What a client does: of a store of its own process, a node, or a device, alike.
+// The client's part, for a store of its own process, a node, or a device.
 
 bool ask(Store& store) {
   BytesWriter numbers;

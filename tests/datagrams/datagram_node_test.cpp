@@ -66,7 +66,7 @@ class DatagramsBeside : public DatagramNode, public ::testing::WithParamInterfac
 INSTANTIATE_TEST_SUITE_P(By, DatagramsBeside, ::testing::Values("unix", "shm", "roce", "memif"),
                          way_name);
 
-// Whatever carries the rings.
+// For each transport of the rings.
 TEST_P(DatagramsBeside, GetsTravelInOneDatagramEach) {
   start();
   {

@@ -23,7 +23,7 @@ using wire::OffloadId;
 
 class DurableAnswers : public testing::Test, public DurableScheduler {
  protected:
-  /// So many writes of others are done, and wait for the newest record, that no more may begin.
+  /// Runs so many writes of others, which wait for the newest record, that no more may begin.
   void fill(memory::VersionClock& clock) const {
     while (clock.may_take()) clock.done(clock.take(), sink_.count());
   }
@@ -190,7 +190,8 @@ TEST_F(DurableAnswers, WhereTheLogFailsWhatWaitsIsToldAndReadsGoOn) {
   EXPECT_EQ(call(other_, OffloadId::get, map, "key").header.flags & wire::kFound, 0);
 }
 
-// Requests with hops have places of their own: what waits for the disk keeps none of them either.
+// Requests with hops have places of their own: those that wait for the disk keep none of them
+// either.
 TEST_F(DurableAnswers, WritesWithHopsThatWaitKeepNoPlace) {
   const std::uint32_t map = node_.map();
   constexpr std::uint32_t kOfEach = Scheduler::kHopPlaces / 2 + 8;

@@ -82,7 +82,7 @@ TEST_F(AsyncAnswers, OfHashMapsAndTablesComeAtOnce) {
   EXPECT_LT(sink_.mark().durable(), sink_.count());
 }
 
-// By what was said of each object, whatever its node promises.
+// By the durability of each object, whatever its node's is.
 TEST_F(AsyncAnswers, OfAnObjectComeAsItWasMade) {
   hash::HashStore& store = hash::hash_store_of(node_.catalog());
   const std::uint32_t kept =

@@ -68,7 +68,7 @@ class ProgramStore {
 
  private:
   offload::Kind kind_;
-  std::unique_ptr<node::DataFolder> folder_;  // goes last of what others use
+  std::unique_ptr<node::DataFolder> folder_;  // destroyed after its users
   tree::StoreCore core_;
   std::unique_ptr<offload::Services> services_;
 };
@@ -120,7 +120,7 @@ TEST(DataFolderLoss, KindsOfAProgramGoOnAfterIt) {
   const std::string refusal = ProgramStore(data).refusal;
   EXPECT_NE(refusal.find("raise data.log_bytes_max"), std::string::npos) << refusal;
   refuses = false;
-  data.accept_loss_from.reset();  // the loss is accepted; that all go on has yet to be
+  data.accept_loss_from.reset();  // the loss is accepted, but not all objects have continued
   EXPECT_EQ(ProgramStore(data).refusal, "");
   EXPECT_EQ(after_losses, 2);
 }

@@ -365,7 +365,7 @@ TEST_F(DurableStore, EncryptedRowsAreThereAgain) {
   EXPECT_EQ(next, 20);
 }
 
-// In a folder that lasts, writes that come back early are there once it is said that they are.
+// In a durable folder, writes that were answered early are there once they are reported as durable.
 TEST_F(DurableStore, WhatIsAnsweredEarlyIsThereOnceItIsDurable) {
   data_.durability = Durability::async;
   Version version = 0;
@@ -417,8 +417,8 @@ TEST_F(DurableStore, RefusesAFolderInWords) {
   EXPECT_EQ(refusal().error.code, Code::corrupt);
 }
 
-/// Goes on with a log: with its last record, of no type that there is, and with damage behind it,
-/// in the middle. Returns the sequence of that record.
+/// Appends to a log a record of an unknown type, with damage after it. Returns the sequence of that
+/// record.
 void spoil(const std::string& dir, std::uint64_t& refused) {
   constexpr std::string_view kDamaged = "this is damaged below";
   log::PosixFolder whole(dir);

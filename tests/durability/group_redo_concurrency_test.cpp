@@ -128,8 +128,8 @@ TEST(GroupRedoConcurrency, ThreadsMakeTheSameGroupsWithTheSameVersions) {
   }
 }
 
-// At each place of a log there are no more groups than there were then, however many there ever
-// were: a group whose maps are gone leaves its place to others.
+// At each place of a log there are no more groups than there were then, however many there were in
+// total: a group without maps leaves its place to others.
 TEST(GroupRedoConcurrency, MoreGroupsThanThereMayBeComeOneAfterTheOther) {
   catalog::RecordingSink sink;
   GroupedStore store;

@@ -81,7 +81,7 @@ void write_behind_the_checkpoint(Store& store) {
   EXPECT_EQ(store.sequence("counter", 4), 3u);
 }
 
-/// Makes a folder with a checkpoint and a log behind it.
+/// Makes a folder with a checkpoint and a log after it.
 void make_kept_folder(const fs::path& dir) {
   {
     auto store = open_kept_folder(dir.string(), kKeptCheckpoint);

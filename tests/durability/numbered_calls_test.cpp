@@ -35,14 +35,16 @@ constexpr std::uint64_t kHangsNs = 60'000'000'000;  // only a machine that hangs
 
 std::string name_of_account(std::uint64_t number) { return "account" + std::to_string(number); }
 
-/// One whose transfers are between accounts of all; it keeps account of its own ones beside them.
+/// A client that transfers money between all accounts, and counts its own transfers in an account
+/// of its own.
 class MoneyClient {
  public:
   MoneyClient(std::uint64_t number, std::uint64_t seed)
       : name_("done" + std::to_string(number)), random_(seed) {}
 
-  /// Reads two accounts, then moves 1 from one to the other, if both are still so. `transact`
-  /// returns an answer, and is asked again until it has one. Returns what is wrong.
+  /// Reads two accounts, then moves 1 from one to the other on the condition that both are
+  /// unchanged. `transact` returns an answer, and is repeated until it has one. Returns what is
+  /// wrong.
   template <class Transact>
   std::string move(const Transact& transact) {
     const std::string from = name_of_account(random_.below(kAccountCount));
@@ -110,8 +112,8 @@ std::uint64_t money_of(Store& store) {
 
 // --- connections that are lost -------------------------------------------------------------------
 
-/// Loses requests before they have come, and answers, by a seed; and a request that was lost may
-/// come all the same, later.
+/// Loses requests before they arrive, and answers, by a seed; a lost request may still arrive
+/// later.
 class LossyChannel final : public channel::Channel {
  public:
   LossyChannel(std::shared_ptr<channel::Channel> good, std::uint64_t seed)
@@ -258,7 +260,7 @@ TEST(NumberedEmbedded, AStoreOfThisProcessHasNumbersToo) {
 
 const std::string kHalfway = "halfway";
 
-/// Asks until the node answers: it may be down for a time.
+/// Retries until the node answers: it may be down for a while.
 class PatientStore {
  public:
   explicit PatientStore(std::string address) : address_(std::move(address)) {}
@@ -298,7 +300,7 @@ class PatientStore {
   std::unique_ptr<Store> store_;
 };
 
-/// Moves money until it is asked to end; says that it is time after so many moves as it is asked.
+/// Moves money until it is stopped; reports after as many moves as requested.
 int move_some_money(Line& line, const std::string& address, std::uint64_t number,
                     std::uint64_t seed) {
   std::string order;

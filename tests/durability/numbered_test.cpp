@@ -400,7 +400,7 @@ TEST(NumberedTransactions, ARecordThatIsNoneIsRefused) {
 
 // --- threads -------------------------------------------------------------------------------------
 
-// Each number is asked for by all threads at a time, of one client: one of them does it.
+// All threads send each number concurrently, as one client: one of them runs it.
 TEST(NumberedTransactionsConcurrency, AllWhoAskForANumberGetOneAnswer) {
   constexpr std::uint64_t kNumbers = 150;
   constexpr std::uint32_t kThreads = 3;
@@ -440,7 +440,7 @@ TEST(NumberedTransactionsConcurrency, AllWhoAskForANumberGetOneAnswer) {
   EXPECT_EQ(f.faults(), "");
 }
 
-// A copy that is made while numbers are done has each of them, or the records behind it do.
+// A copy made while numbers complete has each of them, or the records after it do.
 TEST(NumberedTransactionsConcurrency, ACopyAndTheRecordsBehindItHaveAllNumbers) {
   constexpr std::uint64_t kNumbers = 200;
   catalog::RecordingSink sink;

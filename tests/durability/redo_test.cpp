@@ -353,7 +353,7 @@ TEST_F(ParallelRedoConcurrency, TheFirstRecordThatIsRefusedIsNamed) {
     ASSERT_FALSE(applied);
     EXPECT_EQ(applied.error().code, Code::corrupt);
     ASSERT_TRUE((*redo)->refused());
-    // What is said of an object that was dropped is left out, whatever it is.
+    // Records of a dropped object are skipped, whatever they are.
     std::size_t refused = 0;
     WholeStore alone;
     while (refused < wrong.size() && alone.apply(wrong[refused])) ++refused;
@@ -364,7 +364,7 @@ TEST_F(ParallelRedoConcurrency, TheFirstRecordThatIsRefusedIsNamed) {
   }
 }
 
-// As when a start is given up: threads end, whatever is queued.
+// As when a start is given up: threads end, with records in their queues.
 TEST_F(ParallelRedoConcurrency, EndsWithRecordsThatAreNotApplied) {
   for (int round = 0; round < 8; ++round) {
     WholeStore other;
@@ -399,14 +399,15 @@ TEST_F(Redo, RecordsGoOnFromTheObjectsOfAMoment) {
   }
 }
 
-/// Copies a store while it goes on being written, made and dropped. Returns the copy's records.
+/// Copies a store while it is written, and objects are made and dropped. Returns the copy's
+/// records.
 std::vector<std::string> copy_meanwhile(WholeStore& store, RandomStore& random, base::Random& turns,
                                         std::uint64_t& sequence) {
   offload::StoreCopy copy(store.services, {});
   sequence = copy.sequence();
   std::vector<std::string> records;
   offload::CopyPiece piece(200);
-  // Nothing waits, for this sink says of none that it is not durable; each step copies something.
+  // Nothing waits, since this sink reports all records as durable; each step copies something.
   for (int steps = 0;; ++steps) {
     for (std::uint64_t left = turns.below(4); left != 0; --left) random.step();
     piece.clear();
@@ -459,8 +460,8 @@ TEST(RedoOfCopies, ACopyAndTheRecordsBehindItMakeTheSameStore) {
   }
 }
 
-// The records of its appends, which are applied behind the copy, go on behind rows that the copy
-// does not have.
+// The records of its appends, which are applied after the copy, continue rows that the copy does
+// not have.
 TEST(RedoOfCopies, ATableThatIsDroppedMeanwhileIsLeftOut) {
   for (const bool is_begun : {false, true}) {
     catalog::RecordingSink sink;

@@ -15,7 +15,7 @@
 namespace espalier::test {
 namespace {
 
-// What a row of a slot has, again and again.
+// The repeated word of a slot's row.
 std::uint64_t word_of_slot(std::uint64_t page, std::uint64_t slot) { return page << 32 | slot; }
 
 }  // namespace

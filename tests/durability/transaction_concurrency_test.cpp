@@ -149,7 +149,7 @@ TEST(TransactionsConcurrency, PlainReadersSeeAllOfATransactionOrNothing) {
     std::vector<NamedStep> steps;
     for (const char* const map : kTransactedMaps) {
       steps.push_back({map, StepKind::put, "n", std::to_string(i)});
-      // Beside it others come and go, so that leaves and segments are made anew.
+      // Other keys are written and erased meanwhile, so that leaves and segments are replaced.
       const bool erases = i % 2 == 0;
       steps.push_back({map, erases ? StepKind::erase : StepKind::put, std::to_string(i / 2 % 500),
                        erases ? "" : "beside"});
@@ -163,7 +163,7 @@ TEST(TransactionsConcurrency, PlainReadersSeeAllOfATransactionOrNothing) {
   EXPECT_EQ(f.faults(), "");
 }
 
-// Each thread names the maps and keys the other way round; a plain write takes part, too.
+// The threads name the maps and keys in opposite orders; a plain write takes part, too.
 TEST(TransactionsConcurrency, OppositeOrdersAndPlainWritesWaitForEachOther) {
   TransactionStore f;
   ASSERT_TRUE(f.transact({{"map_a", StepKind::put, "x", "0"},

@@ -51,8 +51,8 @@ std::string written_between() {
   return lost ? "a write was lost that came after the condition was looked at" : "";
 }
 
-// A client's number is done, the process ends, and the client asks for it again, as one does that
-// was given no answer.
+// A client's number is done, the process ends, and the client repeats it, as if it had got no
+// answer.
 std::string money_after_restart() {
   catalog::RecordingSink sink;
   NumberedStore before;

@@ -402,7 +402,7 @@ TEST(Transactions, OneRecordHasAllItsEffectsAndMakesTheSameMaps) {
   f.core.catalog.record_to(nullptr);
 }
 
-// Also where one of its objects was dropped since, and of one that is behind it.
+// Also if one of its objects was dropped since, and for an object that is behind.
 TEST(Transactions, WhatIsMadeOfARecordHasOneVersionWhichIsTheOneThatItHad) {
   catalog::RecordingSink sink;
   TransactionStore f;

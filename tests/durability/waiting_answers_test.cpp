@@ -248,7 +248,7 @@ TEST_F(WaitingWrites, ThatFindNoRoomForTheirRecordsWaitForSome) {
     post(client_, OffloadId::hash_put, hash, "key", "value");
     post(client_, OffloadId::hash_add, hash, "sum", base::bytes_of(amount));
     post(client_, OffloadId::transact, 0, {}, put_of("m", "txn", "value"), 1);
-    if (round == 0) sink_.make_durable();  // from now on nothing is on its way to the disk
+    if (round == 0) sink_.make_durable();  // from now on no write to the disk is in flight
     node_.turns(50);
   }
   EXPECT_EQ(sink_.count(), before);
@@ -288,7 +288,7 @@ TEST_F(WaitingWrites, ThatNoDiskKeepsBackAreLookedAtSoon) {
   sink_.make_durable();
   ASSERT_EQ(node_.wait(client_).code(), Code::invalid);
   memory::VersionClock& clock = node_.catalog().find<tree::MapCore>(map)->clock;
-  const std::uint64_t older = clock.take();  // of a writer that has not said that it is done
+  const std::uint64_t older = clock.take();  // of a writer that has not finished
   post(client_, OffloadId::put, map, "key", "value");
   sink_.make_durable();
   node_.turns(20);
@@ -346,8 +346,8 @@ class SleepingWorker {
   bool awake_ = false;
 };
 
-// The mark rises at any moment: before a worker looks, while it falls asleep, when it sleeps. If
-// one rise were missed it would sleep until its time is over.
+// The mark rises at any moment: before a worker checks it, while it falls asleep, and while it
+// sleeps. After a missed rise it would sleep until its timeout.
 TEST(WaitingWritesConcurrency, NoRiseOfTheMarkIsMissed) {
   constexpr std::uint32_t kWrites = 3'000;
   DurableScheduler scene;

@@ -546,7 +546,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsOfANode, ::testing::Values("unix", "dev
 INSTANTIATE_TEST_SUITE_P(Ways, EmbeddingsInLittleMemory,
                          ::testing::Values("embedded", "unix", "roce", "device"), way_name);
 
-// What no embedding table can say is not believed.
+// Impossible answers of an embedding table are refused.
 TEST(EmbeddingCalls, ALyingNodeIsNotBelieved) {
   const auto believed = [](embedding::EmbeddingShape shape) {
     const embedding_calls::Opened opened{3, shape};

@@ -45,7 +45,7 @@ class EmbeddingReads : public NodeFixture, public ::testing::WithParamInterface<
   [[nodiscard]] tree::WalkTraffic traffic() const {
     return client::StoreImpl::of(*store_).read_traffic();
   }
-  /// That the node was asked so far.
+  /// How many such calls the node has had.
   [[nodiscard]] std::uint64_t asked_for(wire::OffloadId call) const {
     for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
       if (offload.id == call) return offload.requests;

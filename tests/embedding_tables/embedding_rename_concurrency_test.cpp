@@ -17,8 +17,8 @@ namespace {
 
 class EmbeddingRenamesConcurrency : public EmbeddingRenames {};
 
-// Versions of a table take its name again and again. Each of so many bags that they go in several
-// requests is of the version that was there at one moment of the reduction.
+// Versions of a table take its name repeatedly. Many bags, which need several requests, are all of
+// one version, which had the name at some moment of the reduction.
 TEST_P(EmbeddingRenamesConcurrency, ReadersSeeOneVersionOrTheOther) {
   constexpr int kVersions = 14;
   constexpr std::uint32_t kBags = 1100;  // more than the answer of one request has room for

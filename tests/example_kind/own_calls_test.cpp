@@ -182,7 +182,7 @@ TEST_P(OwnCallsOverEachWay, ADeviceRefusesWhatItsRowSays) {
 }
 
 TEST_P(OwnCallsOverEachWay, ADeviceRelaysNothingThatComesOverOtherNodes) {
-  if (is_embedded()) return;  // no node is asked
+  if (is_embedded()) return;  // there is no node
   channel::Channel& way = *client::StoreImpl::of(*store_).channel();
   wire::CallMessage asked{.offload = static_cast<wire::OffloadId>(kWho.number)};
   EXPECT_TRUE(way.ask(asked));
@@ -294,7 +294,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, OwnCallsOverEachWay,
 
 class OwnCallsOnANode : public OwnCallsOverEachWay {};
 
-// Whatever is sent under the numbers of the program: it is answered, and the node goes on.
+// Any bytes under the program's numbers: they are answered, and the node goes on.
 TEST_P(OwnCallsOnANode, AnyBytesAreAnswered) {
   ASSERT_TRUE(store_->create_object(kTally, "words"));
   channel::Channel& way = *client::StoreImpl::of(*store_).channel();
@@ -358,7 +358,7 @@ TEST_F(OwnCallRoles, ItsRowsSayWhoMayWhat) {
   EXPECT_EQ(writer.call(kWho).value_or(""), "writer may write");
   EXPECT_EQ(number_in(writer.call(kCountIn, count_of("default", "x"))), 1u);
   EXPECT_EQ(come_as("admin").call(kWho).value_or(""), "admin may write and make");
-  // Its right to regions is none to make objects.
+  // A right to regions is no right to make objects.
   EXPECT_EQ(come_as("peer").call(kWho).value_or(""), "peer may write");
 }
 

@@ -142,7 +142,7 @@ class OwnNodeLost : public OwnNode {
     std::filesystem::remove(path("now"));
     std::filesystem::create_symlink(path(name), path("now"));
   }
-  /// Asks at a, which stops before it has answered, when b is already there in its place.
+  /// Calls a, which stops before it has answered, when b has already replaced it.
   TableResult<std::string> ask_while_it_stops(const OffloadRow& row) {
     auto store = Store::connect("unix:" + path("now"));
     EXPECT_TRUE(store) << message(store.error());
@@ -171,7 +171,7 @@ TEST_F(OwnNodeLost, WhatMayBeDoneTwiceIsAskedForOnceMore) {
   EXPECT_EQ(other_.waiting, 1);
 }
 
-// Nor does a helper go on for a client that is gone.
+// Nor does a helper continue for a client that is gone.
 TEST_F(OwnNodeLost, WhatMayNotIsLost) {
   const auto reply = ask_while_it_stops(kAwaitSignal);
   ASSERT_FALSE(reply);

@@ -211,7 +211,7 @@ TEST_F(QueueRoles, ARoleForSomeNamesIsGoodForThoseAlone) {
   EXPECT_EQ(error_of(channel::ask(by_shop, queue_calls::Pop{all->front().id})), kOtherNames);
 }
 
-// What no queue can say is not believed.
+// Impossible answers of a queue are refused.
 TEST(QueueCalls, ALyingNodeIsNotBelieved) {
   const queue_calls::Counted counted{3, 5, 0};
   const wire::ReplyMessage<queue_calls::Counted> lie(counted);
@@ -224,7 +224,7 @@ TEST(QueueCalls, ALyingNodeIsNotBelieved) {
   EXPECT_FALSE(wire::read_reply<queue_calls::Popped>(none, std::string(65536, 'x')));
 }
 
-// Whatever bytes come: what is read writes the same again.
+// Any bytes: what is decoded encodes to the same bytes.
 TEST(QueueCalls, AnyBytesAreReadOrRefused) {
   base::Random random(base::seed_from_environment(20261129));
   for (int i = 0; i < 20000; ++i) {

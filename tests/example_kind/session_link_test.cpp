@@ -78,8 +78,8 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     options.fabric = std::move(by);
     link_ = std::make_unique<peer::SessionLink>(options, [this] { ++wakes_; });
   }
-  /// Makes the link anew: it finds no pair for memory while `no_memory_` says so. Each try takes an
-  /// endpoint, the first of all for the rings.
+  /// Makes the link again: it gets no pair for memory while `no_memory_` is set. Each try takes an
+  /// endpoint; the first one is for the rings.
   void make_link_without_memory() {
     no_memory_ = Code::out_of_memory;
     auto by = std::make_shared<peer::PeerFabric>();
@@ -93,7 +93,7 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     by->now_ns = base::monotonic_ns;
     make_link(std::move(by));
   }
-  /// The link has asked for a pair for memory once more, and has taken what came.
+  /// Whether the link has tried again to open a pair for memory, with the result handled.
   [[nodiscard]] bool asks_for_memory() {
     const int before = endpoints_;
     const bool asked = poll_until([&] {
@@ -104,7 +104,7 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     return asked;
   }
   void TearDown() override { go_on(); }
-  /// Lets a worker that stands still go on, and all that keeps its place.
+  /// Releases a blocked worker, and all requests that keep their places.
   void go_on() {
     if (!node_) return;
     waits().may_go = 1'000'000;
@@ -141,7 +141,7 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
     ASSERT_TRUE(link_->call(link_->session(), message, answer, owner));
     link_->ring();
   }
-  /// A call that keeps its place until the test says so.
+  /// A call that keeps its place until the test releases it.
   void ask_held(channel::PeerAnswer& answer, std::uint64_t owner, std::uint8_t hops = 0) {
     const std::uint32_t fields[] = {1, 0};
     const std::string_view payload(reinterpret_cast<const char*>(fields), sizeof fields);
@@ -188,7 +188,7 @@ class SessionLinks : public ::testing::TestWithParam<const char*> {
   node::Config config_;
   std::unique_ptr<node::Node> node_;
   std::atomic<int> wakes_{0};
-  std::atomic<std::uint64_t> now_ns_{1};  // of the link; stands still unless the test says so
+  std::atomic<std::uint64_t> now_ns_{1};  // of the link; advanced by the test only
   rings::MessageBudget budget_{1 << 20};
   std::array<channel::PeerAnswer, 200> answers_{};  // outlive the link
   RecordedEnds ends_;
@@ -206,7 +206,7 @@ TEST_P(SessionLinks, EachVerbDoesWhatItSays) {
   ASSERT_FALSE(HasFatalFailure());
   word(1) = 10;
   word(2) = 20;
-  word(5) = 50;  // which no post changes: a READ that is asked for once more may see later ones
+  word(5) = 50;  // no post changes it: a retransmitted READ may return later words
   words_[0] = 7;
   const std::uint64_t session = link_->session();
   std::byte* const old = reinterpret_cast<std::byte*>(words_.data());
@@ -290,7 +290,7 @@ TEST_P(SessionLinks, WhatNoPacketCarriesNeverLeaves) {
   EXPECT_EQ(all[4], (RecordedEnds::End{4, PostEnd::done, Status::success}));
 }
 
-// Each time that it is silent for long it is asked whether it is there, and says so.
+// Each time that the peer is silent for long, it is probed and answers.
 TEST_P(SessionLinks, ASlowCallDoesNotEndTheSessionOfAPeerThatIsThere) {
   ASSERT_TRUE(await_up());
   const std::uint64_t session = link_->session();
@@ -324,7 +324,7 @@ TEST_P(SessionLinks, ACallThatIsNeverAnsweredEndsThoughOthersAre) {
   EXPECT_EQ(ends(1).at(0), (RecordedEnds::End{7, PostEnd::unknown, Status::retry_exceeded}));
   EXPECT_EQ(link_->session(), session);
   EXPECT_FALSE(link_->waits());
-  // The peer hears of it, and does not go on with it.
+  // The peer gets the cancel, and stops the call.
   ASSERT_TRUE(poll_until([this] { return waits().cancelled == 1; }));
   EXPECT_EQ(waits().held, 0u);
   // Its answer, when that comes at last, is taken for no other's.
@@ -440,7 +440,7 @@ TEST_P(SessionLinks, WhatThePeerSendsIsGatheredWithinABudget) {
   EXPECT_EQ(budget_.used(), 0u);
 }
 
-// None of them keeps one of more hops waiting, here or at the peer.
+// None of them blocks calls with more hops, here or at the peer.
 TEST_P(SessionLinks, CallsOfEachNumberOfHopsHaveRoomOfTheirOwn) {
   ASSERT_TRUE(await_up());
   constexpr std::uint32_t kMost = peer::SessionLink::kCallsOfHopsMax;

@@ -41,7 +41,7 @@ class GroupsConcurrency : public NodeOverEachWay {
     for (const char* const name : kOrdered) ASSERT_TRUE(writing_->create_map(name, ordered));
     for (const char* const name : kHashed) ASSERT_TRUE(writing_->create_hash_map(name, hashed));
   }
-  /// Writes a number to all maps, and other keys beside it, so that leaves and bins change.
+  /// Writes a number to all maps, and other keys, so that leaves and bins change.
   void write(std::uint64_t number) {
     Transaction transaction;
     const std::string beside = std::to_string(number % 300);
@@ -93,8 +93,8 @@ class GroupReader {
 TEST_P(GroupsConcurrency, NobodySeesOneWriteOfTwo) {
   const std::uint64_t seed = seed_from_environment(832);
   SCOPED_TRACE(seed_text(seed));
-  // Packets of a machine that is busy take their time: there is a read between two writes, or
-  // walks would begin again and again.
+  // Packets are slow on a busy machine: one read between two writes, or walks would restart
+  // forever.
   const bool by_packets = way_.starts_with("roce") || way_ == "in_network";
   const std::uint64_t wanted = scaled(by_packets ? 40 : 400);
   const std::uint64_t asked_before = gets_asked_for();

@@ -394,10 +394,10 @@ TEST_P(HashMapOverEachWay, AgreesWithAModel) {
   ASSERT_EQ(audit("h"), std::vector<std::string>{});
 }
 
-/// What only messages can ask for.
+/// Requests that only messages can make.
 class HashMapOfANode : public HashMapOverEachWay {};
 
-// Of calls of ordered maps none finds a hash map by its number, and none of its own an ordered map.
+// Calls of ordered maps do not find a hash map by its number, nor its own calls an ordered map.
 TEST_P(HashMapOfANode, CallsOfOtherKindsDoNotFindIt) {
   auto map = store_->create_hash_map("h");
   ASSERT_TRUE(map && map->put("k", "v") && store_->create_map("m"));
@@ -437,7 +437,7 @@ TEST_P(HashMapOfANode, HostileRequestsAreRefused) {
   EXPECT_EQ(code_of(channel::ask(channel(), wrong)), Code::invalid_argument);
   wrong.value = {};
   wrong.comparison.erase = 0;
-  wrong.comparison.expected_bytes = 1000;  // of which there are none
+  wrong.comparison.expected_bytes = 1000;  // which are missing
   EXPECT_EQ(code_of(channel::ask(channel(), wrong)), Code::invalid_argument);
   EXPECT_EQ(code_of(channel::ask(channel(), hash_calls::Erase{id, ""})), Code::invalid_argument);
   hash_calls::Create shape{"x", {64, 2, 0, 0, 0}};
@@ -452,7 +452,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, HashMapOverEachWay,
                          way_name);
 INSTANTIATE_TEST_SUITE_P(Ways, HashMapOfANode, ::testing::Values("unix", "device"), way_name);
 
-// What no hash map can say is not believed.
+// Impossible answers of a hash map are refused.
 TEST(HashMapCalls, ALyingNodeIsNotBelieved) {
   hash_calls::Opened opened;
   opened.id = 3;

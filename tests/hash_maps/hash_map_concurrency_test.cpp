@@ -79,7 +79,7 @@ TEST_P(HashMapConcurrency, ShortHistoriesHaveALinearization) {
   }
 }
 
-// What several threads add to one counter comes together, whichever way they come.
+// Concurrent adds to one counter sum up, over each channel.
 TEST_P(HashMapConcurrency, NothingThatWasAddedIsLost) {
   auto map = store_->create_hash_map("h");
   ASSERT_TRUE(map);

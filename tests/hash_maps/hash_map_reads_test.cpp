@@ -45,7 +45,7 @@ class HashMapReads : public NodeFixture, public ::testing::WithParamInterface<co
   [[nodiscard]] tree::WalkTraffic traffic() const {
     return client::StoreImpl::of(*store_).read_traffic();
   }
-  /// That the node was asked so far.
+  /// How many such requests the node has had.
   [[nodiscard]] std::uint64_t requests_of(wire::OffloadId call) const {
     for (const node::OffloadNumbers& offload : node::numbers_of(*node_).offloads) {
       if (offload.id == call) return offload.requests;
@@ -72,7 +72,7 @@ TEST_P(HashMapReads, AGetWaitsTwiceAndThenOnceWhereReadsKeepTheirOrder) {
     const std::uint64_t waits = traffic().round_trips - before.round_trips;
     EXPECT_EQ(traffic().by_rings, 0u);
     if (in_order && !warm) {
-      // Keys that share a bin find it remembered.
+      // Keys that share a bin find it cached.
       EXPECT_LE(waits, 2 * (kKeys - 1));
       EXPECT_GT(waits, 3 * (kKeys - 1) / 2);
     } else if (in_order) {
@@ -338,7 +338,8 @@ class HashMapReadsConcurrency : public HashMapReads {
  protected:
   static constexpr std::uint64_t kKeys = 2'600;  // segments split meanwhile
   static constexpr std::uint32_t kWriters = 2;
-  /// How far the states of a key are: an odd one is a value that says it, an even one is none.
+  /// The progress of a key's states: an odd one is a value with that number, an even one is
+  /// absence.
   struct Progress {
     std::atomic<std::uint64_t> begun{0};
     std::atomic<std::uint64_t> done{0};

@@ -196,7 +196,7 @@ TEST_P(HashMapOverEachWay, APipelineRefusesWhatItsMapCannotDo) {
   for (const ByTag::One& one : after.all) EXPECT_EQ(one.completion.error.code, Code::not_found);
 }
 
-// What is in flight when a pipeline goes is completed before.
+// A pipeline's destructor completes its requests in flight.
 TEST_P(HashMapOverEachWay, APipelineThatEndsCompletesWhatItHas) {
   auto map = store_->create_hash_map("h");
   ASSERT_TRUE(map);

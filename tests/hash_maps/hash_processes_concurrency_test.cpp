@@ -67,8 +67,8 @@ class HashProcessesConcurrency : public ::testing::Test {
     search_ = true;
   }
 
-  /// Runs rounds, each with a map of its own, until one is refused. Returns why it was. Where a
-  /// fault is to be planted, only rounds count in which there was an occasion for it.
+  /// Runs rounds, each with a map of its own, until one is refused. Returns why. With a planted
+  /// fault, only rounds count in which it occurred.
   std::optional<std::string> run(std::uint64_t seed, std::uint64_t rounds) {
     seed_ = seed_from_environment(seed);
     ForkedNode node(config_);
@@ -84,7 +84,7 @@ class HashProcessesConcurrency : public ::testing::Test {
     // From here on this process may have threads, and a connection.
     std::optional<std::string> wrong = check_rounds(clients, rounds);
     if (wrong) return seed_text(seed_) + ": " + *wrong;
-    if (device) device->kill();  // the node has rested when all are gone
+    if (device) device->kill();  // the node is idle when all are gone
     const std::string of_node = node.stop();
     return of_node.empty() ? std::nullopt : std::optional(of_node);
   }
@@ -178,7 +178,7 @@ class HashProcessesConcurrency : public ::testing::Test {
     if (result.answer == Answer::unknown) ++unknown_;
     return std::nullopt;
   }
-  /// Whether two threads had something under way at one time.
+  /// Whether operations of two threads overlapped.
   static bool has_overlapping(const History& history) {
     for (const Operation& one : history.operations) {
       for (const Operation& other : history.operations) {

@@ -257,7 +257,7 @@ HeapCall makes_a_sequencer() {
 
 constexpr const char* kOldSequencer = "a sequencer that was there before";
 
-// Whatever fails, it stays (expect_all_well).
+// Whatever fails, the object stays (expect_all_well).
 HeapCall makes_one_that_is_there() {
   return {"MakesASequencerThatIsThere", [](CallWorld& w) {
             const espalier_code code =

@@ -42,7 +42,7 @@ constexpr std::int64_t kReadAllocationsMax = 3'000;
 
 // --- a port --------------------------------------------------------------------------------------
 
-/// A lane with a READ of some words, and how often it went on.
+/// A lane with a READ of some words, and how often it was resumed.
 struct ReadLane {
   ReadLane() {
     reads.ready = &ready;
@@ -109,7 +109,7 @@ std::string value_of_get(std::uint64_t i) {
   return std::string(i % 6 == 0 ? 3'000 + i : i, static_cast<char>('a' + i));
 }
 
-/// Looks at completions without the heap.
+/// Records completions without the heap.
 struct CountedGets final : Handler {
   void done(const Completion& completion) override {
     ++completed[completion.tag];
@@ -247,7 +247,7 @@ INSTANTIATE_TEST_SUITE_P(Ways, HeapHashReads, ::testing::Values("shm"),
 
 // --- a device ------------------------------------------------------------------------------------
 
-/// Asks a node on threads that have memory, and gives its answers when it is asked to.
+/// Calls a node on threads that have memory, and delivers its answers on request.
 class NodeAsker final : public device::HostAsker {
  public:
   explicit NodeAsker(client::RemoteRequests& requests) : requests_(requests) {}
@@ -366,7 +366,7 @@ TEST_P(HeapHashDevice, EachGetIsAnsweredOrLeftToTheHost) {
         EXPECT_EQ(count, gets.size());
       }
       hashes.turn(base::monotonic_ns());
-      // What was not ended by that goes on.
+      // What that did not end proceeds.
       Gets later;
       begin(hashes, later);
       ASSERT_TRUE(turn_until_over(hashes, later));

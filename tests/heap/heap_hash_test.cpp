@@ -131,7 +131,7 @@ TEST(HeapHash, ChangesWithoutAHeapHappenOrNot) {
   }
 }
 
-/// A clock by which a hold of releases ends after a thousand looks at it.
+/// A clock by which a hold of releases ends after a thousand readings.
 std::uint64_t ticking_ns() noexcept {
   static std::uint64_t now = 0;
   return now += 1000;

@@ -202,7 +202,7 @@ TEST(HeapTransaction, ThatIsDoneIsNeverRefused) {
   }
 }
 
-// The client asks for it again, whatever it was answered.
+// The client repeats it, whatever it was answered.
 TEST(HeapTransaction, OneWithANumberIsDoneOnce) {
   constexpr std::int64_t kMost = 500;
   for (const auto failure : {FailingHeap::Failure::once, FailingHeap::Failure::for_good}) {
@@ -249,7 +249,7 @@ TEST(HeapTransaction, OneWithANumberIsDoneOnce) {
   }
 }
 
-/// A node with a hash map, of which its scheduler looks after what was dropped all the time.
+/// A node with a hash map, whose scheduler checks dropped objects all the time.
 struct HashNode {
   HashNode() : node(often()) {
     map = hash::create_hash_map(hash::hash_store_of(node.catalog()), "h", {}).value();

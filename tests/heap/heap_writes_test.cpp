@@ -83,7 +83,7 @@ class HeapWorld {
     const std::vector<std::string> wrong = map_.audit();
     EXPECT_TRUE(wrong.empty()) << wrong.front();
   }
-  /// Nothing is left in use once the map is gone. The end of this world.
+  /// No memory is in use once the map is destroyed. Ends this world.
   void expect_no_leak() {
     memory::BufferPool& pool = client::EmbeddedMap::of(map_).core().store.pool;
     snapshots_.clear();

@@ -17,7 +17,7 @@ using dataplane::FatTree;
 
 const MapOptions kSmallNodes{.node_bytes = 1024, .log_bytes = 128};
 
-// Both clients ask all nodes, those of their own pod too.
+// Both clients use all nodes, those of their own pod too.
 void expect_one_trip_each(FatTreeWorld& world, std::uint32_t keys) {
   for (std::uint32_t i = 0; i < 24; ++i) {
     EXPECT_EQ(world.trips_of(i % 2, FatTreeWorld::key(keys / 24 * i)), 1u) << i;
@@ -83,7 +83,7 @@ struct StormCounts {
   std::uint64_t overtaken = 0;
 };
 
-/// Links and switches that are down for a while, one at a time.
+/// Outages of links and switches, one at a time.
 class Outages {
  public:
   Outages(FatTreeWorld& world, base::Random& random) : world_(world), random_(random) {}

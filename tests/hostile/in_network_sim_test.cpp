@@ -58,7 +58,7 @@ TEST(InNetworkSim, WithoutTablesTheNodeAnswersByItself) {
   EXPECT_EQ(world.through.counters().redirected, 0u);
 }
 
-// The entry of a leaf that was replaced, again and again, brings the leaf that came in its place.
+// The entry of a leaf that is replaced repeatedly brings the current leaf.
 TEST(InNetworkSim, TablesThatAreLateStillTakeOneTrip) {
   SwitchWorld world(base::seed_from_environment(13), kOptions, 5000);
   const std::uint32_t some[] = {0u, 777u, 4999u};
@@ -97,7 +97,7 @@ TEST(InNetworkSim, TheUpperHalfOfALeafThatWasSplitIsNear) {
   std::uint64_t led_on = 0;
   for (std::uint32_t i = 1'990; i < 2'030; ++i) {
     const std::uint64_t trips = world.trips_of(SwitchWorld::key(i));
-    // Besides, of one that remembers nothing: two words of the page table, a head, and the rest.
+    // Plus those of a walk without a cache: two words of the page table, a head, and the rest.
     EXPECT_LE(trips, i == 1'990 ? 6u : 5u) << i;
     by_table += trips == 1 ? 1 : 0;
     led_on += trips > 1 ? 1 : 0;
@@ -106,7 +106,7 @@ TEST(InNetworkSim, TheUpperHalfOfALeafThatWasSplitIsNear) {
   EXPECT_GE(led_on, 14u);
 }
 
-// Of tables that end above the leaves the rest of the way is walked.
+// If tables end above the leaves, the rest of the path is walked.
 TEST(InNetworkSim, SmallTablesSaveFewerTrips) {
   SwitchWorld world(base::seed_from_environment(7), kOptions, 20'000);
   const auto name = SwitchWorld::key(12'345);
@@ -151,7 +151,7 @@ struct Scan final : Handler {
   void done(const Completion& completion) override { over = completion.ok; }
 };
 
-// A scan begins at the leaf that was sent, and goes on from leaf to leaf by itself.
+// A scan begins at the leaf that was sent, and continues from leaf to leaf by itself.
 TEST(InNetworkSim, AScanBeginsThroughTheSwitch) {
   SwitchWorld world(base::seed_from_environment(11), kOptions, 5000);
   world.install({.ranges = 4000});
@@ -173,7 +173,7 @@ TEST(InNetworkSim, AScanBeginsThroughTheSwitch) {
   }
 }
 
-// A session whose key is gone has lost the shared ones, too.
+// A session whose key is revoked has lost the shared ones, too.
 TEST(InNetworkSim, AFencedSessionGetsNoAnswers) {
   SwitchWorld world(base::seed_from_environment(10), kOptions, 1000);
   world.install({.ranges = 4000});
@@ -187,8 +187,8 @@ TEST(InNetworkSim, AFencedSessionGetsNoAnswers) {
   EXPECT_FALSE(world.gets.back()->found);
 }
 
-// A READ that was changed on its way is no gap in its pair, nor is the next one. With
-// ESPALIER_SEEDS=1000 it is a million gets.
+// A READ that is changed in flight leaves no gap in its pair's sequence, nor does the next one.
+// With ESPALIER_SEEDS=1000 it is a million gets.
 TEST(InNetworkSim, TablesThatChangeAreNeverAGapInAPair) {
   constexpr std::uint64_t kGetsOfASeed = 1000;
   const std::uint64_t seed = base::seed_from_environment(12);
@@ -407,8 +407,8 @@ TEST(InNetworkSim, AnswersAreRightInBadWeatherWithTablesThatChangeAndLie) {
   seeds.report("packets overtaken", counts.overtaken);
 }
 
-// The same through two in a row, one of which may have other tables than the other, or lie, while
-// what goes between them is forged, late, or lost.
+// The same through two in a row, which may have different tables, or wrong ones, while frames
+// between them are forged, delayed, or lost.
 TEST(InNetworkSim, AnswersAreRightThroughTwoSwitchesThatDisagree) {
   const std::uint64_t first = base::seed_from_environment(31);
   base::Seeds seeds(6);

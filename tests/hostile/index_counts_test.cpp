@@ -78,7 +78,7 @@ class IndexCounts : public InNetwork {
     return (*node_->catalog().open<tree::MapCore>(map))
         ->heat.most_read(tree::LeafHeat::kLeavesMax, base::monotonic_ns());
   }
-  /// What no honest client would say.
+  /// A report that no correct client would send.
   static std::vector<wire::Lid> invented(Random& random) {
     std::vector<wire::Lid> leaves(wire::kSampledLeavesMax);
     const wire::Lid any = static_cast<wire::Lid>(random());

@@ -93,7 +93,7 @@ TEST_P(EncryptedLandings, ManyRowsAreWrittenAndFewAreSent) {
     EXPECT_EQ(*first, expected.size() / schema_.row_bytes());
     expected.insert(expected.end(), more.begin(), more.end());
   };
-  // The first two end in the middle of a page, the third goes over its end.
+  // The first two end in the middle of a page, the third crosses its end.
   for (const std::uint64_t count : {20'000, 3, 120'000}) add(count);
   const bool writes = way_ != "unix";
   EXPECT_EQ(asked_for(OffloadId::table_reserve), 3u);
@@ -132,7 +132,7 @@ class HostileEncryptedLandings : public EncryptedLandings {
     EXPECT_TRUE(client::seal_rows(rows, schema_.row_bytes(), reserved.slots, *cipher));
     return rows;
   }
-  /// What the node says of a commit; empty: it was done.
+  /// The node's error for a commit; empty: it was done.
   std::string commit(ByHand& client, const wire::LandingGrant& grant, std::uint64_t count,
                      std::uint64_t reservation) {
     const auto reply = client.commit(number_, {grant.window, 0, count * schema_.row_bytes()},
@@ -189,7 +189,7 @@ TEST_P(HostileEncryptedLandings, NothingIsBelievedOfWhatACommitSays) {
   EXPECT_EQ(code({grant.window, 4, row}, number), Code::invalid_argument);
   EXPECT_EQ(code({grant.window, 0, row - 8}, number), Code::invalid_argument);
   EXPECT_EQ(code({grant.window, grant.bytes, row}, number), Code::invalid_argument);
-  // None of these has ended it; another number of rows does.
+  // None of these has ended the reservation; another number of rows does.
   EXPECT_EQ(commit(client, grant, 2, reserved.number),
             "the reservation was for another number of rows, and has ended: nothing was appended");
   EXPECT_EQ(commit(client, grant, 1, reserved.number), kNotItsOwn);

@@ -176,7 +176,7 @@ using HostileLandingsConcurrency = LandingNodes;
 INSTANTIATE_TEST_SUITE_P(By, HostileLandingsConcurrency, ::testing::Values("shm", "roce"),
                          test::way_name);
 
-// What was checked is what is appended, whatever the client writes meanwhile.
+// Exactly the checked bytes are appended, whatever the client writes meanwhile.
 TEST_P(HostileLandingsConcurrency, RowsThatChangeWhileTheyAreCommitted) {
   constexpr std::uint64_t kRows = 2'000;
   ByHand client(address());

@@ -55,7 +55,7 @@ class HostileFixture : public NodeFixture {
     EXPECT_TRUE(client) << message(client.error());
     return client ? std::move(*client) : nullptr;
   }
-  /// Runs what a hostile client does, again and again, beside a witness.
+  /// Runs a hostile client's actions repeatedly, beside a witness.
   template <class Body>
   void beside_a_witness(std::uint64_t rounds, Body body) {
     SCOPED_TRACE(seed_text(seed_));

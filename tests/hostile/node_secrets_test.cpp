@@ -251,7 +251,7 @@ TEST_P(NodeSecrets, AreReadAgain) {
   EXPECT_TRUE(come_as("writer"));
 }
 
-// Of the client's name, role and address, of the object, and of what came of it.
+// With the client's name, role and address, the object, and the result.
 TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
   const std::string way = GetParam();
   const std::string transport = way.substr(0, way.find(':'));
@@ -298,7 +298,7 @@ TEST_P(NodeSecrets, AreInTheAuditLogWithWhatTheirClientsDo) {
   EXPECT_THAT(text, HasSubstr("espalier_requests_denied_total 2\n"));
 }
 
-// By READs alone, through a pair beside that of the rings, which is proven too.
+// One-sided reads, through a pair beside that of the rings, which is authenticated too.
 TEST_P(NodeSecrets, LetReadersReadAloneWhereRolesAreForAll) {
   const std::string_view way = GetParam();
   if (way.starts_with("ofi") || is_unix()) return;  // clients do not read by themselves
@@ -402,7 +402,7 @@ TEST(NodeSecretsRelay, TellsTheNodeNothingInTheClientsName) {
   EXPECT_EQ(node::numbers_of(**node).value("authentications", "accepted"), 0u);
 }
 
-/// A node without secrets, asked by a client that has one: it could be any process.
+/// A client with a secret at a node without secrets: that could be any process.
 TEST(NodeWithoutSecrets, IsNotTakenForOneThatKnowsThem) {
   const base::TemporaryFolder folder;
   node::Config config = node_config(folder);

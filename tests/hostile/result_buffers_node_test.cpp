@@ -242,7 +242,7 @@ TEST_P(HostileResults, NothingIsBelievedOfWhatAnOfferSays) {
   EXPECT_EQ(client.ask(OffloadId::result_open, std::string(23, '\0'))->code,
             Code::invalid_argument);
   EXPECT_FALSE(client.offer(client.good_offer()));
-  EXPECT_FALSE(client.offer(client.good_offer()));  // in place of those before
+  EXPECT_FALSE(client.offer(client.good_offer()));  // replaces the earlier ones
   EXPECT_EQ(client.ask(OffloadId::result_return, std::string(3, '\0'))->code,
             Code::invalid_argument);
   EXPECT_EQ(client.ask(OffloadId::result_return, std::string(6, '\0'))->code,
@@ -272,7 +272,7 @@ TEST_P(HostileResults, MemoryThatTheNodeMayNotWrite) {
     const bool written = wrong >= 2;
     ASSERT_FALSE(client.offer(offer));
     client.begin(number_);
-    // Nothing is given back, or the node could do with the first buffer alone.
+    // No buffer is given back, or the node could continue with the first one alone.
     while (client.next()) {
     }
     ASSERT_TRUE(client.ended_by()) << wrong;
@@ -389,7 +389,7 @@ TEST_P(HostileResults, ANodeThatStopsInTheMiddleWaitsForNobody) {
   node_.reset();
 }
 
-// What a node says of buffers is as hostile.
+// A hostile node's claims about buffers.
 TEST_P(HostileResults, PlacesThatAreNoneAreNotRead) {
   const auto connection =
       *client::FabricConnection::open(*fabric::parse(address()), test::as_this_process());

@@ -233,7 +233,7 @@ TEST_P(HostileSequencerNodes, AWordWrittenOverIsFoundOutAndTheNodeGivesNoNumberT
   EXPECT_EQ(asking->take(), (NumberRange{1000, 1, 2}));
   ASSERT_TRUE(numbers->follow());
   EXPECT_EQ(numbers->take(), (NumberRange{1001, 1, 2}));
-  // A seal that a client takes away is none.
+  // A client that overwrites the seal does not undo it.
   const auto next = liar.word_of("n");
   EXPECT_NE(next.key, grant.key);
   ASSERT_TRUE(asking->seal());

@@ -47,8 +47,8 @@ const Corpus kCorpora[] = {
 
 class StepCorpus : public ::testing::TestWithParam<Corpus> {
  protected:
-  // Where a walk ends that takes one shared step after the other. None: it leaves the memory, or
-  // comes back to the root more often than any form is asked to bear.
+  // The end of a walk that takes shared steps in sequence. Nothing: it leaves the memory, or
+  // returns to the root more often than any form must tolerate.
   std::optional<wire::Ref> leaf_by_steps(tree::Cursor cursor, const tree::SearchKit* kit) {
     const tree::MapView& map = *scene_.map;
     const tree::MapView view{.memory = map.memory,
@@ -90,7 +90,7 @@ class StepCorpus : public ::testing::TestWithParam<Corpus> {
     return cursor;
   }
 
-  // What a leaf says about a key, as a text; `out_of_line`: the text is where the value lies.
+  // A leaf's answer for a key, as text; `out_of_line`: the text is the value's place.
   std::string answer_of(wire::Ref ref, const std::string& key, std::uint64_t version,
                         bool& out_of_line) {
     tree::SearchKey search;
@@ -182,7 +182,7 @@ class StepCorpus : public ::testing::TestWithParam<Corpus> {
     }
   }
 
-  // A key that the map may have, or one beside it.
+  // A key that the map may have, or one near it.
   std::string any_key() {
     std::string key = random_.pick(keys_);
     if (random_.one_in(3) && key.size() < scene_.map->geometry.key_bytes_max)
@@ -191,7 +191,7 @@ class StepCorpus : public ::testing::TestWithParam<Corpus> {
     return key;
   }
 
-  // A node on the way to the key.
+  // A node on the path to the key.
   wire::Ref node_for(const std::string& key) {
     tree::Path path;
     tree::SearchKey search;

@@ -122,7 +122,7 @@ TEST_P(TableSecrets, WithoutItsKeyATableIsOnlyDescribed) {
   writer.add(1, "a", 1, std::nullopt, "x");
   EXPECT_EQ(writer.commit().error().words, refused.error().words);
   EXPECT_EQ(writer.size(), 1u);
-  // A key that is none of its own is no error: there is no integrity.
+  // A wrong key is no error: there is no integrity check.
   const Table other = *store_->open_table("secret", with_key(kOtherDigits));
   const auto rows = other.query().where(col("id").between(0, 99)).run();
   ASSERT_TRUE(rows) << message(rows.error());
@@ -157,7 +157,7 @@ TEST_P(TableSecrets, KeysTravelInClearOnlyWhereThatIsAllowed) {
   EXPECT_EQ(message(result.error()), message(rows.error()));
 }
 
-// A test can look at the tables of a node.
+// The test reads the tables of a node directly.
 using TableSecretsOnNodes = TableSecrets;
 INSTANTIATE_TEST_SUITE_P(By, TableSecretsOnNodes, ::testing::Values("unix"), test::way_name);
 TEST_P(TableSecretsOnNodes, WhatLiesInMemoryIsCipherText) {

@@ -19,13 +19,13 @@ constexpr std::uint32_t kKeys = 2'000;
 const MapOptions kControlledNodes{.node_bytes = 1024, .log_bytes = 128};
 const FatTreeWorld::Room kRoom{.ranges = 8, .nodes = 4000};
 
-/// A world with a controller, and clients that ask all the while.
+/// A world with a controller, and clients that send requests all the time.
 class ControlledWorld {
  public:
   explicit ControlledWorld(std::uint64_t seed)
       : random(seed + 1), world(seed, kControlledNodes, kKeys), control(world, kRoom) {}
 
-  /// Gets are asked, items written, and what has come is looked at. Returns what is wrong.
+  /// Sends gets, writes items, and checks answers. Returns what is wrong.
   std::string turn() {
     while (world.gets.size() < 4) {
       world.ask(random.below(FatTreeWorld::kClients), any_key());

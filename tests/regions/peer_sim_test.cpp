@@ -88,7 +88,7 @@ TEST_F(PeerSim, AndWherePostsAreMany) {
   run({.window = 40, .posts = offload::PostsOfRequest::kMost - 4}, 20);
 }
 
-// More calls than go to a peer at a time, and than it has places for.
+// More calls than a peer's limit in flight, and than it has places for.
 TEST_F(PeerSim, AndWhereAllCallEachOther) {
   run({.nodes = 4, .requests = 150, .window = 150, .calls = 0.9}, 10);
 }

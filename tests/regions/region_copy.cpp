@@ -115,7 +115,7 @@ std::optional<Error> keep_keys(Call& call, const CopyWordState& state) {
   return std::nullopt;
 }
 
-// Bounds are looked at here: what a peer refuses ends the link for all.
+// Bounds are checked here: a refusal by a peer ends the link for all.
 Next read_word(Call& call, CopyWordState& state, const CopyWord& asked) {
   const auto& [b, c] = call.scheduler_part<WordsGrants>().peers;
   if (region::fault_of_word(b.grant.bytes, asked.from) ||

@@ -194,7 +194,7 @@ TEST_P(RegionPeersOverEachWay, NoWriteIsDoneOnceADropWasAcknowledged) {
       }
     }
     EXPECT_EQ(late, 0);
-    // Until another is there, the peers say so.
+    // Until another one exists, the peers report that.
     const auto none = copy_at_last(0, 0);
     ASSERT_FALSE(none);
     EXPECT_EQ(none.error().code, Code::not_found);

@@ -227,8 +227,8 @@ TEST_P(RegionsConcurrency, AddsOfAllWaysAreOnWordsOfOneUnit) {
   EXPECT_EQ(object("r")->fetch_add(8, 0), stores.size() * kEach);
 }
 
-// A client that is in the middle of it when the region goes finds that it is gone, and the next one
-// of the name has none of what it wrote.
+// A client in the middle of writes when the region is dropped gets that error, and the next region
+// of the name has none of its writes.
 TEST_P(RegionsConcurrency, WritersOfADroppedRegionReachNoYoungerOne) {
   for (int round = 0; round < 5; ++round) {
     make("r", 4096);

@@ -126,7 +126,7 @@ class Scanner {
     const Block block = blocks_.back();
     blocks_.pop_back();
     if (block == Block::function) {
-      // After the braces of a member's initialiser its function still goes on.
+      // After the braces of a member's initialiser its function continues.
       const std::size_t next = text_.find_first_not_of(" \t\n", at_ + 1);
       if (next != std::string::npos && (text_[next] == ',' || text_[next] == '{')) return;
       spans_.push_back({head_line_, line_});

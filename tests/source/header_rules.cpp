@@ -29,7 +29,7 @@ class Graph {
   [[nodiscard]] const std::vector<Include>& of(const std::string& path) const {
     return includes_.at(path);
   }
-  /// How many headers of the project a header includes, by way of others too.
+  /// How many headers of the project a header includes, directly or through others.
   [[nodiscard]] std::size_t behind(const std::string& header) const {
     std::set<std::string> found;
     collect(header, found);

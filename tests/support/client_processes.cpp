@@ -119,7 +119,7 @@ int ClientProcesses::live(Line& line, std::uint32_t number) {
       answer = number_bytes(kDone) + number_bytes(planted) + to_bytes(log);
     } catch (const std::exception& error) {
       answer = number_bytes(kFailed) + error.what();
-      arrived_->store(kNobodyWaits);  // the others go on, and the round ends
+      arrived_->store(kNobodyWaits);  // the others continue, and the round ends
     }
     if (!line.send(answer)) break;
   }

@@ -56,7 +56,7 @@ void Gather::done(const Completion& completion) {
   }
   answer += std::to_string(static_cast<int>(completion.op)) + ' ';
   answer.append(completion.key).append(completion.value);
-  // Of a floor it is not said how many items are delivered.
+  // A floor's completion does not have the number of items.
   if (completion.op != Op::floor) answer += std::to_string(completion.items);
 }
 

@@ -259,7 +259,8 @@ Result<void> DurableClient::write_batch() {
   return take_version(written->version);
 }
 
-// Many at a time, so that a group of records is under way. The last is one that others look at.
+// Many writes in flight, so that a group of records is, too. The last one is a key that others
+// read.
 Result<void> DurableClient::write_burst() {
   struct Answers : Handler {
     void done(const Completion& completion) override {

@@ -30,7 +30,7 @@ std::string random_bytes(Random& random, std::size_t bytes) {
   return text;
 }
 
-// Keys that other hostile clients use too, and some that are none.
+// Keys that other hostile clients use too, and some invalid ones.
 std::string random_key(Random& random) {
   if (random.one_in(20)) return random_bytes(random, random.below(600));
   if (random.one_in(4)) return "item" + std::to_string(10'000 + random.below(3000));
@@ -72,7 +72,7 @@ std::string random_payload(Random& random, wire::OffloadId offload) {
 
 std::string random_request(Random& random) {
   const auto offload = static_cast<wire::OffloadId>(random.below(wire::kOffloadIds + 1));
-  // Of numbers that a map could have that of the default one alone: others' maps are looked at.
+  // Of numbers that may exist only the default map's: the test checks other maps.
   const std::uint64_t no_map = random.one_in(2) ? 0 : kNumberOfNoMap + random.below(4);
   const auto map = static_cast<std::uint32_t>(random.one_in(10) ? no_map : 1);
   wire::RequestHeader header =
@@ -99,7 +99,7 @@ void write_garbage(RawClient& client, Random& random, int lines) {
     }
     std::string line = random_bytes(random, wire::kRingSlotPayload);
     if (!random.one_in(4)) {
-      // So near to a request that more of it is looked at.
+      // Close enough to a request that more of it is parsed.
       line.replace(0, 28, random_request(random).substr(4, 28));
       const auto bytes =
           static_cast<std::uint32_t>(random.between(32, random.one_in(4) ? 300 : 64));

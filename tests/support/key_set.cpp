@@ -85,7 +85,7 @@ std::vector<std::string> make_keys(KeyPattern pattern, std::size_t count, std::s
   Random random(seed);
   std::vector<std::string> keys;
   std::unordered_set<std::string> seen;
-  // Small patterns run out: after many draws in vain there are no more keys.
+  // Small patterns run out: after many repeated draws there are no more keys.
   std::size_t in_vain = 0;
   for (std::uint64_t i = 0; keys.size() < count && in_vain < 2000; ++i) {
     std::string key = draw(pattern, i, key_bytes_max, random);

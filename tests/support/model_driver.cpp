@@ -82,7 +82,7 @@ const std::string& ModelDriver::random_key() {
   return random_.pick(keys_);
 }
 
-// A key, something just beside one, or no bound at all.
+// A key, one near it, or no bound at all.
 std::string ModelDriver::random_bound() {
   std::string bound = random_key();
   switch (random_.below(8)) {
@@ -147,7 +147,7 @@ void ModelDriver::scan_one(Recorder& recorder, bool held) {
   if (!random_.one_in(3)) options.limit = random_.between(1, 12);
   std::string low = random_bound();
   std::string high = random_bound();
-  // Ranges that are upside down are asked for, but not half of the time.
+  // Inverted ranges are requested, but not half of the time.
   if (!high.empty() && high < low && !random_.one_in(8)) std::swap(low, high);
   held ? recorder.scan_held(low, high, options) : recorder.scan(low, high, options);
 }

@@ -87,7 +87,7 @@ void NodeFixture::start_others() {
   }
 }
 
-// What the first listens at has the number of its service behind it, where there is one.
+// The first node's address ends with the number of its service, if there is one.
 std::string NodeFixture::fabric_of_other(std::size_t number) const {
   const std::string path = (folder_ / "fabric").string();
   const std::string_view first = config_.node.fabric;

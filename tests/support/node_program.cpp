@@ -46,7 +46,7 @@ memory::Descriptor listen_for_messages(const fs::path& path) {
                               pid_t parent) {
   constexpr int kCannotStart = 127;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != parent) ::_exit(kCannotStart);  // it ended before we asked
+  if (::getppid() != parent) ::_exit(kCannotStart);  // it ended before the line above
   const int log = ::chdir(folder) == 0 ? ::open("log", O_WRONLY | O_CREAT | O_TRUNC, 0600) : -1;
   if (log < 0) ::_exit(kCannotStart);
   ::dup2(log, STDERR_FILENO);

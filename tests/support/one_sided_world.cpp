@@ -114,7 +114,7 @@ class OneSidedWorld {
     devices_.front()->die();
   }
 
-  // All readers are gone, and the host goes on: what they held must come back.
+  // All readers are gone, and the host continues: what they held must be freed.
   std::string let_go() {
     for (const auto& device : devices_) {
       if (std::string wrong = device->wrong(); !wrong.empty()) return wrong;

@@ -18,7 +18,7 @@ constexpr std::uint64_t kAnswersNs = 3'000 * kWorldMs;
 constexpr std::uint64_t kReleaseNs = 2'000 * kWorldMs;
 constexpr std::uint64_t kLateNs = 40 * kWorldMs;  // no message is later
 constexpr std::uint64_t kTurnNs = 5'000;
-constexpr std::uint64_t kQuietTurnNs = 50'000;  // when no client asks for anything
+constexpr std::uint64_t kQuietTurnNs = 50'000;  // when all clients are idle
 
 fabric::sim::Faults faults_of(std::uint64_t seed) {
   auto faults = fabric::sim::Faults::harsh();
@@ -87,7 +87,7 @@ class PeerWorld {
       world_.step_until(std::min(time_ns, world_.now_ns() + kQuietTurnNs));
     }
   }
-  /// All that was asked for is to be answered.
+  /// All requests must be answered.
   template <class Condition>
   void await_answers(const Condition& and_this) {
     const auto answered = [](const Place& place) {
@@ -101,7 +101,7 @@ class PeerWorld {
       history_.set_wrong(place.node ? place.node->unanswered() : "a node has not come again");
     }
   }
-  /// All that was taken is to be given back; what is late has come by then.
+  /// All resources must be freed; delayed messages have arrived by then.
   void drain() {
     turn_ns_ = kQuietTurnNs;
     const std::uint64_t soonest = world_.now_ns() + kLateNs;
@@ -204,7 +204,7 @@ class PeerWorld {
       begin_cut();
     });
   }
-  // One way or both, for longer than a pair bears, or not.
+  // In one direction or both; shorter or longer than a pair's timeout.
   void begin_cut() {
     const std::uint32_t from = any_node();
     const std::uint32_t to = (from + 1 + any_node() % (options_.nodes - 1)) % options_.nodes;

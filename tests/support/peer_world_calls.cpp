@@ -60,7 +60,7 @@ struct PeerWorldRun {
   enum class Mode : std::uint8_t { begins, opens, asks_for_key, posts };
   Mode mode = Mode::begins;
   std::uint32_t rounds = 0;  // to go
-  std::size_t link = 0;      // whose region is asked for
+  std::size_t link = 0;      // whose region is requested
   std::uint64_t session = 0;
   std::uint32_t region = 0;
   bool far = false;  // its calls must not leave
@@ -101,7 +101,7 @@ Next open_peer_region(Call& call, PeerWorldRun& run, std::size_t link) {
 Next ask_for_key(Call& call, PeerWorldNode& node, PeerWorldRun& run) {
   run.mode = PeerWorldRun::Mode::asks_for_key;
   const auto opened = reply_to<region_calls::Opened>(run.asked);
-  if (!opened) return call.again();  // there is none for a moment
+  if (!opened) return call.again();  // temporarily there is none
   run.region = PeerHistory::number_of(opened->bytes);
   const bool another = node.parts().other_keys && node.parts().random.chance(0.1);
   return ask_peer(call, run,

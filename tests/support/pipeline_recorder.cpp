@@ -55,7 +55,7 @@ bool PipelineRecorder::items(std::uint64_t tag, std::span<const Item> items) {
   return true;
 }
 
-// Not in done(): the pipeline may still look at its requests then.
+// Not in done(): the pipeline may still use its requests then.
 void PipelineRecorder::retire_flights() {
   for (auto& flight : flights_) {
     if (flight && flight->unfinished == 0) flight.reset();

@@ -178,7 +178,7 @@ std::string Workplace::shell_line(const std::string& script) const {
 }
 
 std::string Workplace::run(const std::string& command, bool fails) {
-  // What comes first in a pipe may fail no more than what comes last.
+  // With pipefail: the first command of a pipe must succeed as well as the last.
   write_file(folder_ / "typed", "cd " + quoted(folder_.string()) +
                                     "\numask 022\nunset ESPALIER_AT XDG_RUNTIME_DIR NOTIFY_SOCKET\n"
                                     "set -o pipefail\n"
@@ -216,7 +216,7 @@ void Workplace::start(const std::string& command) {
   if (std::regex_search(command, std::regex("espalier serve\\b"))) {
     EXPECT_EQ(program->next_message(), "READY=1") << command << '\n' << text_of_file(log);
   } else {
-    // The others say so when they have begun.
+    // The others report when they have started.
     constexpr int kWaitMs = 10;
     constexpr int kWaits = 6000;
     const auto has_begun = [&] { return fs::exists(log) && fs::file_size(log) != 0; };

@@ -54,7 +54,7 @@ void Recorder::end_write(Operation&& operation, const Result<Written>& result) {
   operation.responded = clock_.tick();
   if (result) {
     operation.applied = result->applied;
-    // Of several keys it says nothing.
+    // Of several keys it has no result.
     operation.existed = operation.kind != Kind::batch && result->existed;
     operation.version = result->version;
   } else if (operation.kind == Kind::batch && result.error().code == Code::condition_failed) {

@@ -159,7 +159,7 @@ void RoleFixture::expect_all_as_written(const std::string& address, std::string_
       }
     }
   }
-  // Without a secret there is no session to ask by.
+  // Without a secret there is no session.
   const auto came = roles::ask_all(address, {}, objects(""));
   ASSERT_EQ(came.size(), 1u);
   EXPECT_EQ(came[0], (Error{Code::not_permitted, 0, 4}));

@@ -341,7 +341,7 @@ void expect_as_written(const std::vector<Error>& came, const Client& client, con
   for (std::size_t i = 0; i < came.size(); ++i) {
     const Row& row = rows()[i];
     SCOPED_TRACE(offload::find_offload(static_cast<std::uint8_t>(row.id))->name);
-    // What a client was refused has no number by which it could go on.
+    // After a refusal the client has no number for the next request.
     const bool can_be_said = row.says == Says::nothing || came[i - 1] == Error{};
     const auto refusal = refusal_of(row, client, objects);
     // What a device never does for a client needs no name.

@@ -63,14 +63,14 @@ void RollingLoad::begin(std::uint32_t slot) {
   if (way != 0) ++counts_.by_fabric;
 }
 
-// What a client has to say, or that it is gone.
+// Handles a client's report, or its end.
 void RollingLoad::hear(std::uint32_t slot) {
   Client& client = clients_.at(slot);
   std::string said;
   if (!client.child.line().receive(said)) return bury(slot, "");
   if (said != kGoesOn) return bury(slot, said);
   if (client.killed || !random_.one_in(kNewsOfAVictim)) return;
-  client.killed = true;  // it goes on working until the signal reaches it
+  client.killed = true;  // it continues to work until the signal reaches it
   client.child.kill();
 }
 

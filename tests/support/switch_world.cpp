@@ -61,7 +61,8 @@ SwitchWorld::SwitchWorld(std::uint64_t seed, const MapOptions& options, std::uin
 }
 
 SwitchWorld::~SwitchWorld() {
-  // What pairs send when they are closed may come when that is gone which it refers to.
+  // Packets that pairs send when they are closed may arrive after `on_packet`'s objects are
+  // destroyed.
   on_packet = nullptr;
   if (reader) {
     reader->fail();

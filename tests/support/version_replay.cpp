@@ -93,7 +93,7 @@ class Replay {
     return floor_.operation == nullptr ? "the beginning" : describe(*floor_.operation);
   }
 
-  // Finds the operation's moment, or says why it has none.
+  // Finds the operation's moment, or returns why it has none.
   std::optional<std::string> place(const Operation& operation) {
     if (writes_something(operation)) return place_write(operation);
     if (operation.read_version) return place_at(operation, *operation.read_version);

@@ -104,7 +104,7 @@ Fit VersionedModel::fit_item(const ReadItem& item, Version version) const {
   if (state.value != item.value) return Fit::not_before(next_change(item.key, version));
   if (item.version == 0) return Fit::yes();
   if (item.version > version) return Fit::not_before(item.version);
-  // The item is said to be older than its value: a later version cannot mend that.
+  // The item claims to be older than its value: no later version can make that right.
   return item.version < state.since ? Fit::not_before(kNever) : Fit::yes();
 }
 
@@ -144,7 +144,8 @@ Fit VersionedModel::fit_floor(const Operation& operation, Version version) const
 
 Fit VersionedModel::fit_scan(const Operation& operation, Version version) const {
   Cursor cursor(*this, operation, version);
-  // From a floor above the high end nothing is in the range, so any key may mend an answer.
+  // If the floor is above the high end, nothing is in the range, so a change of any key may make
+  // the answer right.
   if (operation.options.from_floor && !operation.high.empty() && operation.high < operation.key) {
     return fit_upside_down(operation, version, cursor);
   }

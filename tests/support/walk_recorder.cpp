@@ -15,7 +15,7 @@ namespace {
 
 const bool kNeverWarm = false;
 
-// A key, or one that lies just beside it.
+// A key, or one near it.
 std::string random_bound(Random& random, const std::vector<std::string>& keys,
                          std::size_t key_bytes_max) {
   std::string bound = random.pick(keys);

@@ -169,7 +169,7 @@ class Search {
     return true;
   }
 
-  // Takes the last operation back and goes to the event after it; false if there is none.
+  // Takes the last operation back and continues with the event after it; false if there is none.
   bool step_back(std::uint32_t& event) {
     if (steps_taken_.size() > deepest_.size()) remember_deepest();
     while (!steps_taken_.empty()) {

@@ -87,9 +87,9 @@ void WorldClient::submit() {
   }
 }
 
-// Where a walk for this key enters: at the leaf that had the key when it was last asked for, be it
-// of a map or a node that is gone; at any node that there is or was; where there never was one; or
-// at the root.
+// Where a walk for this key enters: at the leaf that had the key in the last request, perhaps of a
+// former map or host; at any present or former node; at a place that never was a node; or at the
+// root.
 wire::Ref WorldClient::hint_for(const std::string& key) {
   hints_.follow(host_of_now().map());
   hints_.current();
@@ -148,8 +148,8 @@ void WorldClient::connect() {
   connecting_since_ns_ = world_.now_ns();
 }
 
-// What is known of a map stays good while it is the same node; of another node nothing is known.
-// Now and then a client has not understood that the map was dropped.
+// The cache of a map stays valid while the host is the same; another host starts without. Sometimes
+// a client has not noticed that the map was dropped.
 void WorldClient::choose_map() {
   const bool same_node = opening_ && opening_->life == host_->life();
   const bool keep = same_node && (!map_gone_ || random_.one_in(3));
@@ -271,7 +271,7 @@ void WorldClient::renew(const Asking& asking) {
       heard_ns_ = answered_ns;
       return reader_->lease().renewed(*renewed, world_.now_ns());
     }
-    // Its key is gone too: a new session is needed.
+    // Its key is revoked too: a new session is needed.
     ++counts_.leases_lost;
     reader_->lease().end_all();
   });

@@ -11,7 +11,7 @@ namespace {
 
 // So large that every answer has room immediately, and leaves when it is made.
 constexpr wire::ConnectionLayout kRings{256, 16384, 1};
-constexpr std::uint64_t kSweepsNs = 1'000'000;  // in which the host has looked at its leases
+constexpr std::uint64_t kSweepsNs = 1'000'000;  // in which the host has checked its leases
 
 offload::FixtureOptions fixture_options(WorldDeviceLink& link) {
   offload::FixtureOptions options;
@@ -107,7 +107,7 @@ void WorldDevice::stop() {
   const std::uint64_t for_ns =
       random_.between(kWorldTerms.lost_after_ns / 2, 4 * kWorldTerms.lost_after_ns);
   stopped_until_ns_ = world_.now_ns() + for_ns;
-  if (random_.one_in(2)) return;  // its machine goes on, and READs come
+  if (random_.one_in(2)) return;  // its machine is up, and READs arrive
   world_.pause(node_);
   world_.after(for_ns, [this] { world_.resume(node_); });
 }
@@ -117,7 +117,7 @@ void WorldDevice::die() {
   dead_ = true;
   ++counts_.devices_dead;
   if (random_.one_in(2)) world_.crash(node_);
-  // What it had asked for may still be on its way to the host.
+  // Its requests may still be in flight to the host.
   world_.after(3 * kWorldTerms.lost_after_ns + kSweepsNs, [this] { look_at_the_dead(); });
 }
 
@@ -169,7 +169,7 @@ void WorldDevice::collect() {
   }
 }
 
-// The host answers for what it was asked.
+// The host is responsible for relayed requests.
 void WorldDevice::check(const Client& client, const rings::Response& response) {
   if (response.header.code != 0) return;
   const std::uint32_t tag = response.header.tag;

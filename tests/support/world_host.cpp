@@ -18,8 +18,8 @@ namespace {
 
 constexpr const char* kMap = "map";
 
-// Lets everything else go on in the middle of writes, where another machine's READs may come
-// between. Only libraries with planted bugs have such moments.
+// Runs everything else in the middle of writes, where another machine's READs may arrive. Only
+// libraries with planted bugs have such moments.
 class SlowWrites {
  public:
 #if defined(ESPALIER_PLANTED_BUGS)

@@ -70,8 +70,8 @@ void WorldSwitch::begin() {
   follow();
 }
 
-// What the switch has goes on writing the key of the generation before, which is void when another
-// one begins before the tables are others.
+// The switch keeps writing the previous generation's key, which is void if another one begins
+// before the tables are replaced.
 void WorldSwitch::begin_generation() {
   host_->index().retire(std::move(before_));
   before_ = std::exchange(redirect_, offer_redirect());
