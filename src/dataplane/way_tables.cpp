@@ -46,7 +46,6 @@ class LayerWriter {
     std::size_t layer = 0;
     std::vector<bool> passed(of_.switches.size(), false);
     for (const std::size_t number : of_.ways[tree]) {
-      if (number >= of_.switches.size()) return "a way leads through a switch that there is not";
       if (passed[number]) return "a way leads through a switch twice";
       passed[number] = true;
       std::size_t& begin = begins_[number];
@@ -102,11 +101,15 @@ std::expected<ForestLimits, std::string> limits_of(const TopologyBudget& topolog
     if (way.front() != topology.ways.front().front()) {
       return std::unexpected("ways begin at different switches");
     }
-    if (std::string wrong = layers.add(node); !wrong.empty()) {
-      return std::unexpected(std::move(wrong));
+    if (std::ranges::any_of(way, [&](auto at) { return at >= topology.switches.size(); })) {
+      return std::unexpected("a way leads through a switch that there is not");
     }
+    // First of all: it bounds what is written down for each layer.
     if (const auto limits = limits_of(way_to(topology, node)); !limits) {
       return std::unexpected(limits.error());
+    }
+    if (std::string wrong = layers.add(node); !wrong.empty()) {
+      return std::unexpected(std::move(wrong));
     }
   }
   return ForestLimits{.ranges = topology.ranges, .layers = layers.take()};

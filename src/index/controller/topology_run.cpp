@@ -25,6 +25,9 @@ constexpr std::uint64_t kTopologyBesideNs = 200'000'000;
 /// So long nothing is asked of a switch that has not answered, and of one that has refused tables.
 constexpr std::uint64_t kTopologySlowRestsNs = 3'000'000'000;
 constexpr std::uint64_t kTopologyRefusedRestsNs = 500'000'000;
+// Between tries to open a node that is missing: from the first to the second, doubled each time.
+constexpr std::uint64_t kTopologyOpenRestsMinNs = 100'000'000;
+constexpr std::uint64_t kTopologyOpenRestsMaxNs = 1'000'000'000;
 
 }  // namespace
 
@@ -192,19 +195,33 @@ std::expected<TopologyRun::Round, TopologyRun::Fault> TopologyRun::round() {
   return *done;
 }
 
-// All nodes, or none.
+// Those that are open stay so while another one is missing: each that is closed costs its node a
+// redirect key, of which it remembers so many.
 std::optional<TopologyRun::Fault> TopologyRun::open() {
-  std::vector<place::TopologyNode*> nodes;
-  for (std::size_t i = 0; i < options_.nodes.size(); ++i) {
-    auto opened = Node::open(options_, i);
+  if (missing_ && base::monotonic_ns() < opens_again_ns_) {
+    keep();
+    return missing_;
+  }
+  nodes_.erase(std::ranges::find_if(nodes_, [](const auto& node) { return node->failed(); }),
+               nodes_.end());
+  while (nodes_.size() != options_.nodes.size()) {
+    const std::size_t number = nodes_.size();
+    auto opened = Node::open(options_, number);
     if (!opened) {
-      nodes_.clear();
-      return Fault{Fault::Side::node, i, opened.error(), {}};
+      missing_ = Fault{Fault::Side::node, number, opened.error(), {}};
+      open_rests_ns_ =
+          std::clamp(2 * open_rests_ns_, kTopologyOpenRestsMinNs, kTopologyOpenRestsMaxNs);
+      opens_again_ns_ = base::monotonic_ns() + open_rests_ns_;
+      return missing_;
     }
-    nodes.push_back(nodes_.emplace_back(std::move(*opened)).get());
+    nodes_.push_back(std::move(*opened));
     nodes_.back()->call_while_reading([this] { keep(); });
     keep();
   }
+  missing_.reset();
+  open_rests_ns_ = 0;
+  std::vector<place::TopologyNode*> nodes;
+  for (const auto& node : nodes_) nodes.push_back(node.get());
   std::vector<place::TopologySwitch*> switches;
   for (const auto& each : switches_) switches.push_back(each.get());
   controller_.emplace(options_.budget, std::move(nodes), std::move(switches), base::monotonic_ns);

@@ -68,7 +68,10 @@ class TopologyRun {
   void keep(const Switch* besides = nullptr);
 
   const Options options_;
-  std::vector<std::unique_ptr<Node>> nodes_;  // none: they are to be opened
+  std::vector<std::unique_ptr<Node>> nodes_;  // the first ones; the others are to be opened
+  std::optional<Fault> missing_;              // of the next one, that cannot be opened
+  std::uint64_t open_rests_ns_ = 0;
+  std::uint64_t opens_again_ns_ = 0;
   std::vector<std::unique_ptr<Switch>> switches_;
   std::optional<place::TopologyController> controller_;
   std::function<void(std::size_t)> restart_;  // null: none is to be restarted
