@@ -21,7 +21,7 @@ namespace {
 
 constexpr const char* kSummed = "sum";
 
-/// Keeps so many adds on their way until all are done.
+/// Keeps so many adds in flight until all are done.
 void keep_adding(client::ThreadRings& lane, const wire::CallMessage& add, std::uint32_t in_flight,
                  std::uint64_t ops) {
   std::uint64_t sent = 0;

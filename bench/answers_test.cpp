@@ -23,7 +23,7 @@ TEST(BytesHash, TellsLengthsAndBytesApart) {
   }
 }
 
-// Of items too, and what is the key's is not taken for the value's.
+// Also of items: bytes of the key are distinguished from those of the value.
 TEST(ItemHash, TellsLengthsAndBytesApart) {
   std::set<std::uint64_t> hashes;
   for (std::size_t key_bytes = 1; key_bytes < 20; ++key_bytes) {

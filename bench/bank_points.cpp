@@ -33,7 +33,7 @@ std::int64_t balance_of(const std::string& value) {
   return balance;
 }
 
-/// One thread's transactions, and the money that they brought in.
+/// One thread's transactions, and the money that they added.
 class Teller {
  public:
   Teller(TransactionSession& session, const BankSetting& setting, std::uint32_t thread)
@@ -165,7 +165,7 @@ Sessions open_sessions(TransactionTarget& target, std::uint32_t threads) {
   return sessions;
 }
 
-/// Has all threads work, a clock around each transaction, and adds what that came to.
+/// Runs all threads, times each transaction, and adds up the results.
 void run_transactions(std::uint64_t ops, const Sessions& sessions,
                       const std::function<void(std::uint32_t thread)>& one, PointSample& sample) {
   const auto threads = static_cast<std::uint32_t>(sessions.size());

@@ -34,7 +34,7 @@ node::Config durable_node(const std::filesystem::path& place) {
   return config;
 }
 
-/// A file system that takes no write until this ends.
+/// Stops writes to a file system, until this ends.
 class StoppedDisk {
  public:
   explicit StoppedDisk(const std::filesystem::path& dir)
@@ -55,7 +55,7 @@ class StoppedDisk {
   int folder_;
 };
 
-/// A thread that puts keys that are there, until this ends.
+/// A thread that puts existing keys, until this ends.
 class Putter final : private Handler {
  public:
   Putter(const Map& map, const ReadLoad& load)
@@ -175,7 +175,7 @@ PointSample DurableReads::measure(Beside beside, std::uint64_t ops) {
   sample.took(count, sample.latencies.mean() * static_cast<double>(count) / 1e9);
   sample.numbers.emplace_back("puts_per_get",
                               static_cast<double>(puts_done) / static_cast<double>(count));
-  sample.checksum = load_.keys;  // each answer was held against what was put
+  sample.checksum = load_.keys;  // each answer was checked
   return sample;
 }
 

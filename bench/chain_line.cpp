@@ -34,7 +34,7 @@ std::span<const std::byte> bytes_of_text(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// What a transaction of this number writes there; 0: what is loaded.
+/// The value that a transaction of this number writes there; 0: the loaded one.
 void fill_line_value(std::uint64_t key, std::uint64_t number, std::string& value) {
   base::Random random(base::mix64(key) + number);
   random.fill(std::as_writable_bytes(std::span(value)));
@@ -52,25 +52,25 @@ class LineHops {
                                                     LinkMemory{kind, setting.placement}));
     }
   }
-  /// From the client or the replica before it to this one.
+  /// From the client or the predecessor to this replica.
   void send_down(std::size_t to, std::span<const std::byte> message) {
     links_[to]->send(End::near, message);
   }
   [[nodiscard]] std::span<std::byte> receive_down(std::size_t at) { return arrive(at, End::far); }
-  /// A message that this replica has received is to be durable.
+  /// Makes a message durable that this replica has received.
   void persist(std::size_t at, std::span<const std::byte> message) {
     if (links_[at]->is_durable()) return;
     base::write_back(message);
     base::fence_past_cache();
   }
-  /// From this replica to the one before it, or to the client.
+  /// From this replica to its predecessor, or to the client.
   void send_up(std::size_t from, std::span<const std::byte> message) {
     links_[from]->send(End::far, message);
   }
   [[nodiscard]] std::span<std::byte> receive_up(std::size_t from) {
     return arrive(from, End::near);
   }
-  /// READs memory of the head: there and back.
+  /// READs memory of the head: a round trip.
   void read(const fabric::RemoteRegion& region, std::uint64_t offset, std::span<std::byte> into) {
     links_.front()->read(region, offset, into);
     hop();
@@ -79,7 +79,7 @@ class LineHops {
   [[nodiscard]] fabric::RemoteRegion offer(const memory::SharedMemory& memory) {
     return links_.front()->offer(memory);
   }
-  /// Is done during the next hop, for no message waits for it.
+  /// Runs during the next hop, since no message waits for it.
   void later(std::function<void()> work) { later_.push_back(std::move(work)); }
 
   [[nodiscard]] LineCounts counts() const {
@@ -156,7 +156,7 @@ class OneRequestLine final : public ChainLine {
   LineCounts counts() const override { return hops_.counts(); }
 
  private:
-  /// The client's: how many objects, and then as the call has it.
+  /// The client's request: how many objects, and then as in the call.
   std::span<const std::byte> request_of_line(const LineTransaction& transaction) {
     Transaction asked;
     for (const std::uint64_t key : transaction.reads) {
@@ -173,7 +173,7 @@ class OneRequestLine final : public ChainLine {
   }
 
   void answer_at_head(bool writes) {
-    // The client can write its ring still.
+    // Copied, since the client can still write its ring.
     const std::string request(text_of_bytes(hops_.receive_down(0)));
     std::uint64_t objects = 0;
     std::memcpy(&objects, request.data(), sizeof objects);
@@ -213,7 +213,7 @@ class OneRequestLine final : public ChainLine {
   std::string request_;
 };
 
-/// Replicas with arrays of values, which the network's end alone reads and writes.
+/// Replicas with arrays of values, which only the network's end reads and writes.
 class OneByOneLine final : public ChainLine {
  public:
   explicit OneByOneLine(const LineSetting& setting) : setting_(setting), hops_(setting, 0) {

@@ -45,7 +45,7 @@ constexpr const char* kCount = "count";
   }
 }
 
-/// Has a chain made. Returns where it is kept.
+/// Creates a chain. Returns where its state is kept.
 std::string make_chain(const ChainSetting& setting, const base::TemporaryFolder& folder,
                        const std::vector<std::string>& names) {
   const std::string place =
@@ -64,8 +64,8 @@ std::string make_chain(const ChainSetting& setting, const base::TemporaryFolder&
   return place;
 }
 
-/// Again and again, as a client whose node may be gone. Errors: throws std::runtime_error, if that
-/// takes more than a minute, or it fails for another reason.
+/// Retries, like a client whose node may be gone. Errors: throws std::runtime_error, if that takes
+/// more than a minute, or it fails for another reason.
 template <class Work>
 auto until_served(const Work& work) {
   for (const base::Stopwatch watch;;) {
@@ -91,7 +91,7 @@ struct PutsDone final : Handler {
   std::uint64_t puts = 0;
 };
 
-/// Windows of puts, of which all bytes are made before.
+/// Windows of puts, with all bytes made in advance.
 class PutList {
  public:
   PutList(const ChainWrites& writes, std::uint64_t count) {

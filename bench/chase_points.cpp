@@ -36,13 +36,13 @@ constexpr std::uint32_t kConnections = 16;  // as in the paper
 constexpr std::uint32_t kLinks = 3;         // to read the one picked, and the two after it
 constexpr auto kFollow = static_cast<wire::OffloadId>(wire::kOwnOffloadIds);
 
-/// Where a request stands.
+/// The state of a request.
 struct FollowState {
   std::uint64_t node = 0;
-  std::uint32_t links_left = 0;  // 0: it has just come
+  std::uint32_t links_left = 0;  // 0: new
 };
 
-// Asks for the line of a node, and lets others go on until it has come.
+// Prefetches the line of a node, and yields until it has arrived.
 Next ask_for_line(Call& call, const ChaseBlock& list, const FollowState& state) {
   list.prefetch(state.node);
   return call.again();
@@ -81,8 +81,8 @@ struct ChasePlan {
   std::uint32_t links_per_request = kLinks;
   std::uint64_t ops = 0;
   std::uint64_t seed = 1;
-  std::uint32_t connections = 1;  ///< among which the chases are shared out
-  bool polls = true;              ///< the node looks at each ring, in place of doorbells
+  std::uint32_t connections = 1;  ///< that share the chases
+  bool polls = true;              ///< the node polls each ring instead of doorbells
 };
 
 /// One thread's chases, each with a request in flight.
@@ -133,7 +133,7 @@ class Chaser {
     send(number, random_.below(nodes_));
   }
 
-  /// Of any lane. With one it waits; with several it looks, and another call looks at the next.
+  /// From any lane. With one it waits; with several it polls one, and the next call polls the next.
   bool receive(client::Incoming& response) {
     client::ThreadRings& lane = *lanes_[looked_at_ % lanes_.size()];
     if (lane.receive(response)) return true;
@@ -166,7 +166,7 @@ class Chaser {
   }
 
   std::vector<std::unique_ptr<client::ThreadRings>> lanes_;
-  std::size_t looked_at_ = 0;  // whose turn it is
+  std::size_t looked_at_ = 0;  // the next lane to poll
   std::vector<Chase> chases_;
   std::uint32_t links_per_request_;
   std::uint64_t nodes_;
@@ -190,7 +190,7 @@ PointSample measure_chase(const ChaseBlock& list, const ChasePlan& plan) {
   return sample;
 }
 
-/// A list that is made when it is first needed: not all points that are listed are measured.
+/// A list that is made on first use: not all listed points are measured.
 class LateList {
  public:
   LateList(std::uint64_t nodes, std::uint64_t seed) : nodes_(nodes), seed_(seed) {}

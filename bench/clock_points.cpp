@@ -16,7 +16,7 @@
 namespace espalier::bench {
 namespace {
 
-/// Whose sessions are of its maps by turns.
+/// Its sessions alternate between its maps.
 class MapsByTurns final : public Target {
  public:
   MapsByTurns(const ClockSetting& setting, std::uint32_t in_flight)
@@ -68,7 +68,7 @@ PointSample measure_clock(const ClockSetting& setting) {
   sample.took(done.ops, done.seconds);
   sample.ns_per_op *= setting.threads;
   sample.latencies = done.latencies;
-  // While requests are in flight a get may see a put beside it, or not.
+  // With requests in flight a get may or may not see a concurrent put.
   sample.checksum = done.answers.shape();
   return sample;
 }

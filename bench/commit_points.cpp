@@ -30,7 +30,7 @@ namespace {
 
 constexpr std::uint64_t kBenchStore = 1;
 constexpr const char* kMemoryFolder = "/dev/shm";
-/// Of the file whose flushes are measured, which is written round and round.
+/// Size of the file whose flushes are measured, which is overwritten cyclically.
 constexpr std::uint64_t kFlushedBytes = std::uint64_t{64} << 20;
 
 [[noreturn]] void throw_log(const log::LogError& error) {
@@ -46,7 +46,7 @@ std::unique_ptr<log::Log> open_log(log::LogFolder& folder, const CommitSetting& 
   return std::move(*opened);
 }
 
-/// A record in room that there must be.
+/// Appends a record. Requires: there is room.
 std::uint64_t append_record(log::LogWriter& log, std::span<std::byte> room, std::uint64_t number) {
   std::memset(room.data(), 0, room.size());
   const std::uint64_t mark = record_mark(number);
@@ -54,7 +54,7 @@ std::uint64_t append_record(log::LogWriter& log, std::span<std::byte> room, std:
   return log.append(room);
 }
 
-/// One thread that appends, and waits for the oldest of its records once so many are on their way.
+/// One thread that appends, and waits for the oldest of its records once so many are in flight.
 class Writer {
  public:
   Writer(log::LogWriter& log, std::uint32_t record_bytes, std::uint32_t in_flight)
@@ -102,7 +102,7 @@ class Writer {
   std::deque<Waiting> waiting_;
 };
 
-/// Adds up what was acknowledged, as a start reads it.
+/// Sums up what was acknowledged, read as at a start.
 std::uint64_t sum_of_log(log::LogFolder& folder) {
   std::uint64_t sum = 0;
   log::RecoveryTerms terms;
@@ -218,7 +218,7 @@ PointSample measure_disk_flushes(const CommitSetting& setting) {
   log::UnitBuffer buffer;
   buffer.reserve(bytes);
   std::memset(buffer.bytes().data(), 1, bytes);
-  std::atomic<std::uint64_t> next = 0;  // its place goes round and round
+  std::atomic<std::uint64_t> next = 0;  // its place is cyclic
   std::vector<base::Histogram> latencies(setting.writers);
   const auto work = [&](std::uint32_t writer) {
     for (std::uint64_t i = share_of(setting.ops, setting.writers, writer); i > 0; --i) {

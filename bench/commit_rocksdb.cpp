@@ -40,7 +40,7 @@ std::unique_ptr<rocksdb::DB> open_committing(const std::string& path) {
   return std::unique_ptr<rocksdb::DB>(opened);
 }
 
-/// Fills log files, so that those which are measured are old ones.
+/// Fills log files, so that measured ones are recycled.
 void fill_logs(rocksdb::DB& db) {
   constexpr int kLogs = 2;
   constexpr std::uint64_t kLogBytes = std::uint64_t{32} << 20;
@@ -54,7 +54,7 @@ void fill_logs(rocksdb::DB& db) {
   require_commit(db.Delete(rocksdb::WriteOptions(), "filling"));
 }
 
-/// Adds up what was acknowledged, as a start reads it.
+/// Sums up what was acknowledged, read as at a start.
 std::uint64_t sum_of_rocksdb(const std::string& path) {
   const auto db = open_committing(path);
   const std::unique_ptr<rocksdb::Iterator> at(db->NewIterator(rocksdb::ReadOptions()));

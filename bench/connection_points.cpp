@@ -25,9 +25,9 @@ constexpr std::uint32_t kAtOnceMax = 5000;  // a client takes a descriptor here 
 constexpr std::uint64_t kSpareDescriptors = 64;
 constexpr double kLookSeconds = 0.001;
 constexpr double kRestSeconds = 0.5;  // for memory to go back to the system after that
-constexpr int kLooksMax = 10'000;     // for the node to notice that its clients went
+constexpr int kLooksMax = 10'000;     // for the node to detect that its clients left
 
-/// What the process of a node holds.
+/// The resources of a node's process.
 struct Holds {
   std::uint64_t resident_bytes = 0;
   std::uint64_t descriptors = 0;
@@ -37,7 +37,7 @@ struct Holds {
   }
 };
 
-// Returns whether all descriptors came back.
+// Returns whether all descriptors were closed.
 bool wait_until_forgotten(const NodeProcess& node, std::uint64_t descriptors) {
   for (int look = 0; look < kLooksMax; ++look) {
     if (descriptors_of(node.process()) <= descriptors) return true;
@@ -46,8 +46,8 @@ bool wait_until_forgotten(const NodeProcess& node, std::uint64_t descriptors) {
   return false;
 }
 
-// Connects so many clients and lets them go. Returns how long that took; `look` is called in
-// between, beside the clock.
+// Connects so many clients and disconnects them. Returns the time; `look` is called in between,
+// outside the clock.
 template <class Look>
 std::uint64_t come_and_go_ns(const std::string& socket, std::uint64_t clients, Look look) {
   std::vector<std::shared_ptr<client::RingConnection>> connections;
@@ -80,7 +80,7 @@ PointSample open_and_close(std::uint64_t opened, std::uint64_t at_once) {
       if (left == opened) most = Holds::of(node);  // never will there be more
     });
     left -= now;
-    // Else the node might still have those when others come, and refuse them.
+    // Otherwise the node might still have these when others connect, and refuse them.
     if (now > 1 && !wait_until_forgotten(node, before.descriptors)) sample.complete = false;
   }
   sample.took(opened, static_cast<double>(spent_ns) * 1e-9);

@@ -61,14 +61,14 @@ TEST(RunDevice, MeasuresTheHostAndTheDeviceWithAndWithoutItsBalancer) {
   EXPECT_EQ(read[10].at("measurements"), 10);
 }
 
-// What each kind of memory saves, as in [Honeycomb Fig. 16]: the root, then interior nodes. And
-// where the device's own memory is narrow, its balancer has both ways carry more together.
+// The savings of each kind of memory, as in [Honeycomb Fig. 16]: the root, then interior nodes. And
+// if the device's own memory is slow, its balancer makes both paths together carry more.
 TEST(RunDevice, RootAndInteriorNodesEachCutWhatIsReadOfTheHost) {
   DeviceBenchOptions options = tiny_device();
   options.bare = true;
   options.cache_bytes = {0, 16 << 20};
   options.load.keys = 20'000;
-  options.node_bytes = 2048;        // of smaller ones whole chunks are more than what is wanted
+  options.node_bytes = 2048;        // smaller nodes are read in excess, by whole chunks
   options.load.scan_percent = 100;  // none of which a saturated device forwards
   options.load.scan_items = 1;
   options.own_gbps = 1;
@@ -82,7 +82,7 @@ TEST(RunDevice, RootAndInteriorNodesEachCutWhatIsReadOfTheHost) {
   EXPECT_GT(number(read[5], "model_memory_ops_per_s"), number(read[4], "model_memory_ops_per_s"));
 }
 
-// Costs are measured, and the model is what follows of them.
+// Costs are measured, and the model follows from them.
 TEST(RunDevice, TheModelIsTheSlowestSides) {
   DeviceBenchOptions options = tiny_device();
   options.cache_bytes = {16 << 20};
@@ -117,7 +117,7 @@ std::string point_of(const Json& line) {
   return point;
 }
 
-// That answers and the maps at the end are alike, the command itself says by its exit code.
+// The command's exit code shows that answers and the final maps are equal.
 TEST(RunDevice, EveryWayAnswersTheSameWorkloads) {
   const std::vector<Json> read = device_lines(tiny_workloads(DeviceBenchOptions{}.workloads));
   ASSERT_EQ(read.size(), 55u);  // (six workloads and three mixes) x two distributions x three
@@ -145,7 +145,7 @@ TEST(RunDevice, EveryWayAnswersTheSameWorkloads) {
   EXPECT_EQ(read.back().at("measurements"), 54);
 }
 
-// A write is one request that the host's processor does, and a read is none.
+// A write is one request for the host's processor, and a read is none.
 TEST(RunDevice, TheDeviceForwardsWritesAlone) {
   DeviceBenchOptions options = tiny_workloads({Workload::a, Workload::c, Workload::f});
   options.places = {TargetKind::device};

@@ -34,7 +34,7 @@ YcsbOptions base_of(const DeviceBenchOptions& options) {
   return base;
 }
 
-// Of d, what is hot is what was inserted lately.
+// In d, the hot keys are the newest ones.
 Distribution distribution_of(Workload workload, Distribution wanted) {
   const bool latest = workload == Workload::d && wanted == Distribution::zipfian;
   return latest ? Distribution::latest : wanted;
@@ -93,7 +93,7 @@ Json workload_line(std::string_view experiment, const YcsbOptions& options, cons
   return line;
 }
 
-/// Runs points of an experiment, each at all of its targets by turns.
+/// Runs points of an experiment, each at all of its targets in turn.
 class DeviceWorkloads {
  public:
   DeviceWorkloads(std::string_view experiment, const DeviceBenchOptions& options, Report& report)
@@ -116,7 +116,7 @@ class DeviceWorkloads {
   }
   [[nodiscard]] const YcsbOptions& base() const { return base_; }
 
-  /// `first`: the run with which all others must agree; what this point's first run is if there is
+  /// `first`: the run with which all others must agree; set to this point's first run if there is
   /// none.
   void run(const YcsbOptions& point, std::optional<RunResult>& first) {
     Runner runner(point, keys_, report_.progress());
@@ -161,8 +161,8 @@ void run_device_ycsb(const DeviceBenchOptions& options, Report& report) {
   }
 }
 
-// The host alone first, which is what misses are to be held against. All keys are as likely, so
-// that leaves are as cold whatever is missed.
+// The host alone first, the baseline of misses. All keys are equally likely, so that leaves are
+// equally cold at any share of misses.
 void run_device_miss(const DeviceBenchOptions& options, Report& report) {
   DeviceWorkloads workloads("miss", options, report);
   YcsbOptions point = workloads.base();
@@ -179,8 +179,8 @@ void run_device_miss(const DeviceBenchOptions& options, Report& report) {
   }
 }
 
-// A sixteenth of a cache says where leaves are, 16 bytes for each, and that is what it runs out of
-// first (kinds/map/remote/node_cache.cpp). An item takes 12 bytes besides its key and value, about.
+// A sixteenth of a cache has the places of leaves, 16 bytes each, and runs out first
+// (kinds/map/remote/node_cache.cpp). An item takes about 12 bytes besides its key and value.
 std::vector<std::uint64_t> caches_that_miss(const DeviceBenchOptions& options) {
   constexpr std::uint64_t kForEachLeaf = 16 * 16;
   constexpr std::uint64_t kKeyAndMore = 16 + 12;

@@ -24,7 +24,7 @@
 namespace espalier::bench {
 namespace {
 
-/// The node's own.
+/// The node's own doorbells.
 class DoorbellRow {
  public:
   DoorbellRow(std::uint32_t rings, std::uint64_t)
@@ -33,7 +33,7 @@ class DoorbellRow {
       places_.push_back(value_or_throw(doorbells_.open(0), "doorbells").place);
     }
   }
-  /// How many have news.
+  /// How many have new requests.
   std::uint64_t look() { return doorbells_.scan().size(); }
   void announce(std::uint32_t ring) { doorbells_.ring(places_[ring], 1); }
 
@@ -42,7 +42,7 @@ class DoorbellRow {
   std::vector<std::uint32_t> places_;
 };
 
-/// None, but the rings themselves.
+/// No doorbells, but the rings themselves.
 class NextLines {
  public:
   NextLines(std::uint32_t rings, std::uint64_t seed)
@@ -72,7 +72,7 @@ class NextLines {
   std::vector<std::uint32_t> next_;
 };
 
-// The checksum is what was found: nothing before, and then all.
+// The checksum is the number found: none before, and then all.
 template <class Looker>
 PointSample look_in_vain(std::uint32_t rings, std::uint64_t ops, std::uint64_t seed) {
   Looker looker(rings, seed);

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint32_t kThreads = 2;
 
-/// What a thread does after all are ready: adds, and returns the sum of what it found.
+/// A thread's work once all are ready: adds, and returns the sum of the values found.
 using Adder = std::function<std::uint64_t()>;
 /// Makes it, on the thread that will run it.
 using MakeAdder = std::function<Adder()>;
@@ -118,7 +118,7 @@ PointSample add_over_fabric(FabricServer& server, std::uint64_t ops_per_thread,
                             std::uint32_t batch) {
   return run_threads(server, ops_per_thread, [&]() -> Adder {
     auto client = std::make_shared<FabricClient>(server, 2 * batch);
-    // Its region is mapped by the first request; that adds nothing.
+    // The first request maps the region; it adds nothing.
     const auto warm_up = fabric::WorkRequest::fetch_add(
         0, server.region().key, server.region().at(place_of_word(server)), 0);
     static_cast<void>(client->pair->post({&warm_up, 1}));

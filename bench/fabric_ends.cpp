@@ -140,7 +140,7 @@ FabricServer::FabricServer(FabricKind kind, std::uint64_t bytes, double loss)
     : kind_(kind),
       loss_(loss),
       memory_(must(memory::SharedMemory::create("espalier-bench", bytes), "memory")) {
-  // What the kernel grants of huge pages, memcpy and the fabric get alike.
+  // memcpy and the fabric get the same pages, huge if the kernel grants them.
   ::madvise(memory_.at(0), bytes, MADV_HUGEPAGE);
   for (std::uint64_t offset = 0; offset + 8 <= bytes; offset += 8) {
     base::store_plain(memory_.at(offset), fabric_word(offset));

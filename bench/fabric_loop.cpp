@@ -135,7 +135,7 @@ class Loop {
   }
 
  public:
-  /// Atomics count from what stands there now.
+  /// Atomics count from the present value.
   void begin_counting(std::uint64_t value) { first_value_ = value; }
 
  private:
@@ -181,7 +181,7 @@ PointSample run_memcpy(const FabricServer& server, const FabricLoop& loop) {
     std::byte* const to = memory.data() + i % slots * loop.bytes;
     std::memcpy(to, server.bytes() + places.next(), loop.bytes);
     asm volatile("" ::: "memory");
-    // As the other loop, which looks at what came some operations ago.
+    // Like the other loop, which reads the results of operations some time later.
     if (i >= slots / 2) {
       sample.checksum += first_word(memory.data() + (i - slots / 2) % slots * loop.bytes, 8);
     }

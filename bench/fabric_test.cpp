@@ -69,7 +69,7 @@ TEST(RunFabricConcurrency, OverACableBetweenTwoNetworkStacks) {
   std::unique_ptr<fabric::roce::NetworkNamespaces> tried;
   const std::string missing = fabric::xdp::open_cable(tried);
   tried.reset();
-  // Not every machine lets us make namespaces with AF_XDP; tests/skips.txt lists this.
+  // Not every machine permits namespaces with AF_XDP; tests/skips.txt lists this.
   if (!missing.empty()) GTEST_SKIP() << missing;
   const PointLines lines = fabric_lines(options);
   EXPECT_EQ(all_of(lines.medians, "target"), (std::set<std::string>{"roce-xdp", "roce-udp-veth"}));

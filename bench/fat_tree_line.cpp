@@ -199,7 +199,8 @@ void FatTreeLine::install() {
   }
 }
 
-// What the switches of the way write into each get. Returns the processor time of all of them.
+// Computes the hints that the switches on the path write into each get. Returns the processor time
+// of all of them.
 double FatTreeLine::look_up(Server& server, std::span<const Request> requests) {
   const fabric::roce::PortAddress client{kTreeClient.address(), 1000};
   std::vector<std::vector<std::byte>> gets;

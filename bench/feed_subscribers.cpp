@@ -45,7 +45,7 @@ FeedNews FeedSubscribers::end() {
   return all;
 }
 
-// All that is there, a piece at a time.
+// Reads all that is there, a piece at a time.
 void FeedSubscribers::read(Reader& reader) const {
   do {
     const place::FeedCursor& cursor = reader.cursor;
@@ -60,7 +60,7 @@ void FeedSubscribers::read(Reader& reader) const {
   } while (reader.cursor.waiting() != 0);
 }
 
-// Without sleeping: a timer of the other core may cost writers more than all that the feed does.
+// Without sleeping: a timer on the other core may cost writers more than the whole feed.
 void FeedSubscribers::follow(Reader& reader) {
   std::uint64_t next_ns = 0;
   while (!stop_.load(std::memory_order_relaxed)) {

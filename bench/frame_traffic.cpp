@@ -6,7 +6,7 @@
 namespace espalier::bench {
 namespace {
 
-// Full ICRCs are checked of one frame of so many: they cost as much as a lookup.
+// Full ICRCs are checked in one of so many frames: they cost as much as a lookup.
 constexpr std::uint64_t kWholeEach = 16;
 
 }  // namespace
@@ -48,7 +48,7 @@ void FrameTraffic::take() {
   for (const auto frame : links_.receive()) {
     const std::size_t place = FrameSet::psn_in(frame) % FrameSet::kFrames;
     const std::uint64_t skipped = (place - next_) % FrameSet::kFrames;  // a power of two of places
-    if (skipped >= FrameLinks::kUnderWayMax) {  // one that came before, or another's
+    if (skipped >= FrameLinks::kUnderWayMax) {  // an earlier one, or an unknown one
       ++count_.misrouted;
       continue;
     }

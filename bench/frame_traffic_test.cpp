@@ -98,7 +98,7 @@ TEST_F(FrameTrafficTest, FramesThatNobodyRedirectsAreCounted) {
   EXPECT_EQ(came.misrouted, came.frames);
 }
 
-// One that comes out of its order says which before it did not.
+// An early frame shows which ones before it were lost.
 TEST_F(FrameTrafficTest, FramesThatAreLostAreCounted) {
   CountsPlaces check(tables_, frames_);
   ends_.store(true);

@@ -50,17 +50,17 @@ class LineSet {
   std::vector<std::uint64_t> lines_;
 };
 
-/// What one request has touched.
+/// The lines that one request has touched.
 struct TouchedLines {
-  LineSet bins;     // and the buckets in which they go on
+  LineSet bins;     // including overflow buckets
   LineSet records;  // that were read
   LineSet placed;   // of the record that was written
   LineSet links;    // version links that were written
   LineSet besides;  // the map's header, the partition's line, its directory
-  LineSet freed;    // whatever else has changed: records that came back
+  LineSet freed;    // all other changes: freed records
 };
 
-/// A map as reading.hpp sees it, which notes what that looks at.
+/// A map's view for reading.hpp that records the lines read.
 struct NotedView {
   const hash::HashView& view;
   TouchedLines& touched;
@@ -89,7 +89,7 @@ struct NotedView {
     note(touched.records, record.at(), sizeof(hash::RecordHeader));
     return record;
   }
-  // Its key is compared; the value is another's to take.
+  // Notes the key, which is compared; the caller reads the value.
   [[nodiscard]] hash::Pair pair(const hash::RecordView& record) const {
     const hash::Pair pair = hash::HashView::pair(record);
     note(touched.records, pair.key.data(), pair.key.size());
@@ -100,7 +100,7 @@ struct NotedView {
   }
 };
 
-/// What has changed in a region since it was asked last.
+/// The lines of a region that have changed since the last call.
 class Changes {
  public:
   explicit Changes(const memory::Region& region)
@@ -176,7 +176,7 @@ class LinesWorld {
     (void)value_or_throw(map_->put(thread_, {key.data(), key.size()}, {value.data(), value.size()}),
                          "put");
   }
-  /// The record of a pair that is there, with all that finding it touches.
+  /// The record of an existing pair, with all lines that finding it touches.
   hash::RecordView look_for(std::uint64_t i, TouchedLines& touched) {
     const HashPairs::Key key = pairs_.key(i);
     const std::string_view text(key.data(), key.size());
@@ -193,7 +193,7 @@ class LinesWorld {
     const std::string_view value = look_for(i, touched).pair().value;
     noted.note(touched.records, value.data(), value.size());
   }
-  /// Says of what a put has changed what it is.
+  /// Classifies the lines that a put has changed.
   void sort(const LineSet& changed, std::uint64_t i, TouchedLines& touched) {
     TouchedLines after;
     const hash::Pair pair = look_for(i, after).pair();
@@ -219,7 +219,7 @@ class LinesWorld {
     return records.class_at(offset) == hash::kLinkClass ||
            records.class_at(offset + sizeof(hash::VersionLink)) == hash::kLinkClass;
   }
-  /// Lines that were not among the last that were touched; they are now.
+  /// Lines that were not among the last ones touched; they are now.
   std::uint64_t far_of(const TouchedLines& touched) {
     std::uint64_t far = 0;
     LineSet all;
@@ -235,8 +235,7 @@ class LinesWorld {
     return far;
   }
 
-  /// So many requests are counted. As many before them are not: then what is placed comes from what
-  /// was freed.
+  /// Counts so many requests, after as many uncounted ones: then new records come from freed ones.
   template <class Request>
   PointSample measure(std::uint64_t count, const std::string& what, const Request& request) {
     double bins = 0, read = 0, placed = 0, links = 0, besides = 0, freed = 0, far = 0;

@@ -19,7 +19,7 @@
 namespace espalier::bench {
 namespace {
 
-/// Memory for a pair, looked at now and then.
+/// Memory for a pair, sampled from time to time.
 class GrowthBytes {
  public:
   explicit GrowthBytes(std::uint64_t pairs)
@@ -44,7 +44,7 @@ class GrowthBytes {
   double looks_ = 0;
 };
 
-/// How much processor time pieces of work took, and how many took more than a millisecond.
+/// The processor time of pieces of work, and how many took more than a millisecond.
 struct Pieces {
   void took(std::uint64_t ns) {
     sum_ns += ns;
@@ -56,8 +56,8 @@ struct Pieces {
   std::uint64_t slow = 0;
 };
 
-/// About as long as a put, and touches no memory: what such a piece takes beyond its usual time is
-/// the machine's, whose hypervisor counts what it takes as this thread's.
+/// About as long as a put, without memory accesses: what such a piece takes beyond its usual time
+/// is due to the machine, whose hypervisor's time counts as this thread's.
 std::uint64_t spin(std::uint64_t value) {
   for (int i = 0; i < 500; ++i) value = value * 0x9e3779b97f4a7c15u + 1;
   return value;

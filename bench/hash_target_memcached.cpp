@@ -31,7 +31,7 @@ namespace {
 
 constexpr const char* kMemcached = "memcached";
 constexpr std::uint64_t kStartsNsMax = 30'000'000'000;
-constexpr std::uint64_t kPairBytes = 200;  // of which it keeps one, with room to spare
+constexpr std::uint64_t kPairBytes = 200;  // enough to keep one
 
 std::vector<std::string> memcached_words(const std::string& socket, std::uint64_t pairs) {
   const auto program = find_program(kMemcached, std::getenv("PATH"));
@@ -54,7 +54,7 @@ class MemcachedServer {
         nowhere_(::open("/dev/null", O_RDWR | O_CLOEXEC)),
         process_(memcached_words(socket_, pairs), nowhere_.number()) {}
 
-  /// Waits until it takes connections. Errors: throws std::runtime_error.
+  /// Waits until it accepts connections. Errors: throws std::runtime_error.
   [[nodiscard]] memory::Descriptor connect() {
     const auto address = base::UnixAddress::file(socket_);
     if (!address) throw std::runtime_error("the path of memcached's socket is too long");
@@ -63,7 +63,7 @@ class MemcachedServer {
       if (!end) fail_with_errno("cannot make a socket");
       if (::connect(end.number(), address->get(), address->bytes()) == 0) return end;
       if (!process_.runs()) break;
-      std::this_thread::yield();  // it makes its socket
+      std::this_thread::yield();  // while it makes its socket
     }
     throw std::runtime_error("memcached does not start");
   }
@@ -77,8 +77,8 @@ class MemcachedServer {
   ServerProcess process_;
 };
 
-/// Its text protocol. Errors: throws std::runtime_error if the connection breaks, or it answers
-/// what it should not.
+/// Its text protocol. Errors: throws std::runtime_error if the connection breaks, or on an invalid
+/// answer.
 class MemcachedConnection {
  public:
   explicit MemcachedConnection(memory::Descriptor end) : end_(std::move(end)) {}
@@ -115,7 +115,7 @@ class MemcachedConnection {
   }
 
  private:
-  /// The next bytes, which stay until the next call.
+  /// The next bytes, valid until the next call.
   std::string_view piece(std::size_t bytes) {
     while (in_.size() - at_ < bytes) receive();
     const std::string_view taken = std::string_view(in_).substr(at_, bytes);
@@ -141,7 +141,7 @@ class MemcachedConnection {
   memory::Descriptor end_;
   std::string out_;
   std::string in_;
-  std::size_t at_ = 0;  // of what was not taken yet
+  std::size_t at_ = 0;  // of the unread bytes
 };
 
 class MemcachedTarget final : public HashTarget {

@@ -31,11 +31,11 @@ struct OwnHashHandler final : Handler {
   HashAnswers* answers = nullptr;
 };
 
-/// What a target asks, in the order in which it is made.
+/// The parts of a target, in the order of their creation.
 struct OwnPlaces {
   std::unique_ptr<node::Node> node;
   std::unique_ptr<device::Device> device;
-  std::string address;  // of the node, where it is asked by rings
+  std::string address;  // of the node, for rings
   std::optional<Store> store;
 };
 
@@ -43,8 +43,7 @@ bool reads_alone(HashTargetKind kind) {
   return kind == HashTargetKind::one_sided || kind == HashTargetKind::one_sided_cold;
 }
 
-/// What a client is to remember. Bins take 14 to 28 bytes a pair, half of which the cache has room
-/// to spare for.
+/// The client's cache. Bins take 14 to 28 bytes a pair; the cache has room for twice as much.
 StoreOptions access_of(HashTargetKind kind, const HashTargetOptions& options) {
   if (!reads_alone(kind)) return {};
   constexpr std::uint64_t kDirectoriesAlone = 512 << 10;
@@ -121,7 +120,7 @@ class OwnHashTarget final : public HashTarget {
   OwnPlaces places_;
   HashMap map_;
   OwnHashHandler handler_;
-  std::optional<Pipeline> pipeline_;  // goes before what it asks
+  std::optional<Pipeline> pipeline_;  // destroyed before its target
   std::uint32_t batch_ = 0;
 };
 

@@ -35,7 +35,7 @@ struct PeerKey {
 };
 using PeerValue = HashPairs::Value;
 
-/// As our own map hashes: two words, mixed.
+/// The same hash as Espalier's map: two words, mixed.
 struct PeerHash {
   using is_avalanching = void;  // boost mixes no more
   std::size_t operator()(const PeerKey& key) const {
@@ -48,7 +48,7 @@ class PeerTarget final : public HashTarget {
  public:
   PeerTarget(std::string_view peer, const HashTargetOptions& options)
       : peer_(peer), table_(0, PeerHash(), std::equal_to<PeerKey>(), Allocator(&arena_)) {
-    table_.reserve(options.pairs);  // in one piece: what a table grows out of would stay
+    table_.reserve(options.pairs);  // in one piece: memory of smaller tables would stay
   }
 
   void run(std::span<const Request> requests, std::uint32_t batch, HashAnswers& answers) override {

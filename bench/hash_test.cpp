@@ -98,9 +98,9 @@ TEST(RunHash, GrowthTellsOfItsLongestPutAndOfMemoryForAPair) {
   EXPECT_GE(line.at("bytes_per_pair_worst").get<double>(), line.at("bytes_per_pair").get<double>());
 }
 
-// A get has its bin and its record, which is two lines long. A put has its bin, the record that was
-// there, of which it reads the key alone, and the one that it places; what it touches besides is
-// near, but for what it frees later.
+// A get touches its bin and its record, which is two lines long. A put touches its bin, the old
+// record, of which it reads the key alone, and the new one; all other lines are near, except those
+// that it frees later.
 TEST(RunHash, LinesAreThoseThatAGetAndAPutTouch) {
   HashBenchOptions options = tiny_hash();
   options.experiments = {"lines"};
@@ -142,7 +142,7 @@ TEST(RunHashConcurrency, SignalsTellOfDoorbellsAndCompletionsForAnAnswer) {
   }
 }
 
-// What is not installed is said, and the rest measured.
+// A missing installation is reported, and the rest is measured.
 TEST(RunHash, ATargetThatCannotRunIsSaid) {
   HashBenchOptions options = tiny_hash();
   options.experiments = {"peak"};

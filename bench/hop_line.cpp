@@ -35,7 +35,7 @@ std::uint64_t hop_block_bytes(std::uint64_t value_bytes) {
 
 }  // namespace
 
-/// One end of the fabric. The pair goes before the queue, and that before the endpoint.
+/// One end of the fabric. The pair is destroyed before the queue, and that before the endpoint.
 struct HopLine::End {
   explicit End(std::unique_ptr<fabric::Endpoint> of)
       : endpoint(std::move(of)), queue(*endpoint, 1024) {}
@@ -122,7 +122,7 @@ void HopLine::connect() {
   }
 }
 
-// What the client sends is at the node, and what that answers on its way back.
+// The client's frames reach the node, and its answers are on the way back.
 void HopLine::turn() {
   switch_->poll();
   node_->endpoint->progress();
@@ -133,7 +133,7 @@ std::uint64_t HopLine::address_of(std::uint64_t level, std::uint64_t number) con
   return node_->region.remote().at((first_block_[level] + number) * block_bytes_);
 }
 
-// From those of a RankTree (rank_tree.cpp).
+// From addresses of a RankTree (rank_tree.cpp).
 std::uint64_t HopLine::relocated(std::uint64_t address) const {
   constexpr unsigned kHopLevelShift = 56;
   const std::uint64_t level = address >> kHopLevelShift;

@@ -31,11 +31,11 @@ HugeBuffer::HugeBuffer(std::size_t bytes) {
   auto* const first = static_cast<std::byte*>(memory);
   data_ = aligned_up(first, kHugePageBytes);
   bytes_ = wanted;
-  // Cut off what lies before and behind the aligned range.
+  // Unmaps what lies before and after the aligned range.
   if (data_ > first) ::munmap(first, static_cast<std::size_t>(data_ - first));
   std::byte* const end = data_ + wanted;
   if (first + mapped > end) ::munmap(end, static_cast<std::size_t>(first + mapped - end));
-  ::madvise(data_, wanted, MADV_HUGEPAGE);  // advice: where it is refused, small pages serve
+  ::madvise(data_, wanted, MADV_HUGEPAGE);  // advice: if it is refused, small pages are used
 }
 
 HugeBuffer::~HugeBuffer() {
@@ -68,7 +68,7 @@ void* HugeArena::allocate(std::size_t bytes, std::size_t align) {
 
 void HugeArena::deallocate(void* at, std::size_t bytes) noexcept {
   const std::size_t size = rounded(bytes);
-  if (size > kListedBytesMax || size == 0) return;  // comes back with the arena
+  if (size > kListedBytesMax || size == 0) return;  // freed with the arena
   // Containers poison unused parts, and free them poisoned; the arena poisons what is free.
   ASAN_UNPOISON_MEMORY_REGION(at, size);
   FreeBlock*& head = free_[size / kGrain];

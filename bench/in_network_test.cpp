@@ -30,14 +30,14 @@ TEST(RankTree, TablesOfAllNodesLeaveOneRead) {
   EXPECT_DOUBLE_EQ(count_trips(tree, tables, accesses).mean, 1);
 }
 
-/// Mean trips to the leaf of a get, of a tree such as the paper's, behind tables such as its.
+/// Mean round trips of a get to the leaf, in a tree and with tables like the paper's.
 double trips_of(std::size_t keys, const dataplane::TableLimits& limits) {
   const auto accesses = scattered_ranks(keys, 0.99, 1);
   const RankTree tree = make_rank_tree(accesses, 12);
   return count_trips(tree, dataplane::compile(tree.tree, limits).tables, accesses).mean;
 }
 
-// The paper's Figs. 5 and 9, where a trip takes 16.1 us.
+// The paper's Figs. 5 and 9, with 16.1 us per trip.
 TEST(RankTreeSlow, TripsAreThePapersOrFewer) {
   constexpr dataplane::TableLimits kNone{.ranges = 1, .sets = 0};
   constexpr double kNear = 1.15;
@@ -66,7 +66,7 @@ TEST(RunInNetwork, PrintsAllMeasurements) {
   const auto reads = [&read](std::size_t line) {
     return read[line].at("round_trips_per_op").get<double>();
   };
-  // Other requests than the tables were made from take more READs, more layers fewer.
+  // Requests that differ from those of the tables take more READs, more layers fewer.
   EXPECT_LT(reads(6), reads(10));
   EXPECT_GT(reads(21), reads(24));
   EXPECT_EQ(read[21].at("sets"), 0);

@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr const char* kRowsName = "rows";
 
-/// Memory for a table of these rows and groups, and for what a store needs besides.
+/// Memory for a table of these rows and groups, and for the store's other needs.
 std::uint64_t memory_for(const InferenceShape& shape, const RowGroups& groups) {
   const std::uint64_t row_bytes = shape.dimension * sizeof(float);
   std::uint64_t rows = shape.rows * row_bytes;

@@ -22,7 +22,7 @@ constexpr std::uint32_t kDenseFeatures = 512;
 std::vector<std::uint32_t> bottom_widths(std::uint32_t dimension) { return {512, dimension}; }
 const std::vector<std::uint32_t> kTopWidths = {1024, 1024, 1024, 1};
 
-/// Weights of a layer and its biases, small enough that ranks are neither 0 nor 1.
+/// Weights of a layer and its biases, so small that ranks are neither 0 nor 1.
 void add_layer(std::string& file, std::uint32_t inputs, std::uint32_t outputs,
                base::Random& random) {
   const float scale = 1 / std::sqrt(static_cast<float>(inputs));
@@ -84,7 +84,7 @@ RankingModel make_bench_model(Store& store, std::string_view table, std::uint32_
   return *std::move(made);
 }
 
-// Of a request's bags those of one table come behind those of the table before.
+// A request's bags of one table follow those of the table before.
 PointSample rank_queries(const RankingModel& model, const QuerySet& bags,
                          std::uint32_t queries_of_request) {
   const std::uint64_t queries = bags.ends.size() / kModelBags;

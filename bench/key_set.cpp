@@ -16,7 +16,7 @@
 namespace espalier::bench {
 namespace {
 
-// The first 8 bytes as a number that sorts as they do.
+// The first 8 bytes as a number with the same order.
 std::uint64_t prefix_of(std::string_view key) {
   std::uint64_t word = 0;
   std::memcpy(&word, key.data(), std::min<std::size_t>(key.size(), sizeof word));
@@ -138,7 +138,7 @@ void KeySet::fresh(std::uint64_t i, std::string& out) const {
     return;
   }
   if (shape_ != nullptr) return shape_(size_ + i, out);
-  // A word, a mark, and a number that makes it new. The loop is for files that hold such keys.
+  // A word, a separator, and a number that makes it new. The loop is for files with such keys.
   for (std::uint64_t number = i;; number += std::uint64_t{1} << 40) {
     const std::string tail = "~" + std::to_string(number);
     const std::string_view word = key(base::mix64(i ^ seed_) % size_);
@@ -156,7 +156,7 @@ bool KeySet::contains(std::string_view wanted) const {
 }
 
 void KeySet::sort() {
-  // Pairs of prefix and index: few comparisons have to look at the keys.
+  // Pairs of prefix and index: few comparisons need the keys.
   std::vector<std::pair<std::uint64_t, std::uint32_t>> order(size_);
   for (std::uint64_t i = 0; i < size_; ++i) {
     order[i] = {prefix_of(key(i)), static_cast<std::uint32_t>(i)};
@@ -178,7 +178,7 @@ void prefix_key(std::uint64_t number, std::string& out) {
   fmt::format_to(std::back_inserter(out), "user:{:012}", number);
 }
 
-// Few hosts have most pages, and the number is last, as that of an article is.
+// Few hosts have most pages, and the number is last, as in an article's URL.
 void url_key(std::uint64_t number, std::string& out) {
   const std::uint64_t hash = base::mix64(number + 1);
   const std::uint64_t host = (hash >> 48) * ((hash >> 32) & 0xFFFF) >> 22;  // below 1024

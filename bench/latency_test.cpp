@@ -54,14 +54,14 @@ TEST(RunLatency, ClosedByRequestsInFlight) {
   EXPECT_EQ(lines.medians[2].at("workload"), "scan");
   EXPECT_EQ(lines.medians[2].at("scan_items"), 3);
   EXPECT_EQ(lines.medians[4].at("in_flight"), 4);
-  // At all depths and on both targets the same was asked, and answered.
+  // All depths and both targets had the same requests, and answers.
   EXPECT_EQ(hash_of(lines.runs[0]), hash_of(lines.runs[5]));
   EXPECT_NE(hash_of(lines.runs[0]), hash_of(lines.runs[2]));
 }
 
 TEST(RunLatencyConcurrency, OpenByRequestsPerSecond) {
   LatencyOptions options = tiny_latency("open");
-  options.rates = {50'000, 2e8};  // and one at which nothing can keep up
+  options.rates = {50'000, 2e8};  // and one that no target can reach
   options.threads = 2;
   const PointLines lines = latency_lines(options);
   ASSERT_EQ(lines.medians.size(), 8u);
@@ -105,7 +105,7 @@ TEST(Arrivals, RiseAndComeAsOftenAsIsAsked) {
   ASSERT_EQ(due_ns.size(), 100'000u);
   EXPECT_TRUE(std::ranges::is_sorted(due_ns));
   EXPECT_NEAR(static_cast<double>(due_ns.back()), 1e8, 2e6);  // six times the deviation
-  // At random: as exponential gaps are, about 1 - 1/e of them are shorter than the mean.
+  // With exponential gaps about 1 - 1/e of them are shorter than the mean.
   std::size_t shorter = 0;
   for (std::size_t i = 1; i < due_ns.size(); ++i) shorter += due_ns[i] - due_ns[i - 1] < 1000;
   EXPECT_NEAR(static_cast<double>(shorter), 63'212, 1000);
@@ -133,7 +133,7 @@ TEST(RunPaced, LatenciesCountFromWhenRequestsWereDue) {
     session->run_paced(requests, at_once, answers, waited);
     EXPECT_EQ(answers.errors(), 0u);
     ASSERT_EQ(waited.count(), kCount);
-    // Two at a time: counted from their beginnings, they would come to twice the whole at most.
+    // Two at a time: counted from their starts, they would sum up to twice the whole at most.
     EXPECT_GT(waited.mean() * static_cast<double>(kCount), 2.0 * static_cast<double>(waited.max()));
     // None begins before it is due.
     std::vector<std::uint64_t> late(kCount, 0);

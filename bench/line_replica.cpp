@@ -34,7 +34,7 @@ memory::Region region_for(std::uint64_t pairs, std::uint32_t value_bytes) {
 
 PersistentRing::PersistentRing() : memory_(kPersistentBytes + base::kLineBytes), mark_(0) {}
 
-// Records begin at a line, as a log of persistent memory has them.
+// Records begin at a cache line, as in a log of persistent memory.
 Result<std::span<std::byte>> PersistentRing::reserve(std::size_t bytes) noexcept {
   if (bytes > kPersistentBytes) return fail(Code::value_too_long);
   if (kPersistentBytes - next_ < bytes) next_ = 0;

@@ -21,7 +21,7 @@ namespace {
 constexpr const char* kRecorded = "bench/testing/lines.txt";
 constexpr std::string_view kCommandBegins = "$ ";
 
-/// A command line, and what is recorded of its lines.
+/// A command line, and the recorded keys of its lines.
 struct RecordedLines {
   std::string command;
   std::string keys{};
@@ -42,7 +42,7 @@ std::vector<RecordedLines> recorded() {
   return all;
 }
 
-/// How many lines have which keys, those in order: "12 bench keys ops", a line for each kind.
+/// How many lines have which keys, in order: "12 bench keys ops", a line for each kind.
 std::string keys_in(const std::string& out) {
   std::map<std::string, int> kinds;
   std::istringstream texts(out);
@@ -61,7 +61,7 @@ std::string keys_in(const std::string& out) {
 
 class BenchLines : public testing::TestWithParam<RecordedLines> {};
 
-// A key that goes away or comes new is a change of what programs read: it is recorded on purpose.
+// A removed or new key is a change for programs that read it: it is recorded on purpose.
 TEST_P(BenchLines, HaveTheKeysThatAreRecorded) {
   SCOPED_TRACE("espalier-bench " + GetParam().command + ", in " + kRecorded);
   std::istringstream words(GetParam().command + " --json");
@@ -83,7 +83,7 @@ INSTANTIATE_TEST_SUITE_P(All, BenchLines, testing::ValuesIn(recorded()),
                            return name;
                          });
 
-/// Those of "--experiment a,b"; those of a help text, which goes on behind ';'.
+/// The names in "--experiment a,b", or in a help text, which continues after ';'.
 std::set<std::string> names_in(std::string list) {
   list = list.substr(0, list.find_first_of("; "));
   std::set<std::string> names;

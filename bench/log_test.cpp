@@ -104,8 +104,8 @@ TEST(RunLogConcurrency, GetsBesideACheckpointAreRight) {
   EXPECT_GE(number(lines.runs_with("beside", "puts").front(), "puts_per_get"), 0);
 }
 
-// What the paper's figure shows: what goes past the cache is written once in granules, in order or
-// not; what is evicted from it comes in lines, of which each may cost a granule.
+// The result of the paper's figure: stores that bypass the cache are written once in granules, in
+// any order; evicted ones are written in lines, each of which may cost a granule.
 TEST(RunLog, PlacementDecidesHowMuchPersistentMemoryWrites) {
   LogBenchOptions options = tiny_log();
   options.experiments = {"placement"};
@@ -139,7 +139,7 @@ TEST(RunLog, PlacementDecidesHowMuchPersistentMemoryWrites) {
   }
 }
 
-// The other half of the figure: memory that fits the cache is hardly written at all.
+// The other half of the figure: memory that fits into the cache is hardly written.
 TEST(RunLog, ACacheKeepsWhatFitsIt) {
   LogBenchOptions options = tiny_log();
   options.experiments = {"placement"};

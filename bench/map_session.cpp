@@ -77,12 +77,12 @@ class PipelineSession : public TargetSession, private Handler {
   void run(std::span<const Request> requests, Answers& answers) override {
     open_window(requests, answers);
     pipeline_.run(requests, *this);
-    // The second halves of read-modify-writes, all of whose first halves are done.
+    // The second halves of read-modify-writes, once all first halves are done.
     if (!second_halves_.empty()) pipeline_.run(second_halves_, *this);
   }
 
-  // Keeps as many in flight as in run(), but hands them over one by one, so that the time of each
-  // is its own and not that of a queue before it.
+  // Keeps as many in flight as run(), but submits them one by one, so that the time of each does
+  // not include a queue before it.
   void run_timed(std::span<const Request> requests, Answers& answers,
                  Latencies& latencies) override {
     open_window(requests, answers);
@@ -160,7 +160,7 @@ class PipelineSession : public TargetSession, private Handler {
     return true;
   }
 
-  // Where the request with this tag stands in the window: tags of a list count up by one.
+  // The index of the request with this tag in the window: tags of a list count up by one.
   [[nodiscard]] std::size_t place(std::uint64_t tag) const {
     return (tag & ~kReadModifyWriteTag) - (window_.front().tag & ~kReadModifyWriteTag);
   }

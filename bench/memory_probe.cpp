@@ -15,10 +15,10 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::uint64_t kStepsPerCheck = 4096;  // between looks at the clock
+constexpr std::uint64_t kStepsPerCheck = 4096;  // between readings of the clock
 
 // Chains are variables in registers or on the stack, and their number is known at compile time: a
-// loop over an array of unknown length would be measured with the loads.
+// loop over an array of unknown length would be part of the measurement.
 template <std::size_t kChains>
 ChaseResult chase_chains(const ChaseBlock& block, double seconds) {
   std::array<std::uint64_t, kChains> at;

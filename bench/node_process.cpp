@@ -31,11 +31,11 @@ void say(int line, const std::string& text) {
   static_cast<void>(::send(line, text.data(), text.size(), MSG_NOSIGNAL));
 }
 
-// Runs the node until the parent's end of the line is closed.
+// Runs the node until the parent closes its end of the pipe.
 [[noreturn]] void be_the_node(int line, pid_t parent, const node::Config& config) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != parent) ::_exit(127);  // it ended before the line above
-  // What the parent has open is not the node's, and would be counted as such.
+  // Closes the parent's descriptors, which would count as the node's.
   constexpr int kLineDescriptor = STDERR_FILENO + 1;
   if (line != kLineDescriptor) ::dup2(line, kLineDescriptor);
   ::close_range(kLineDescriptor + 1, ~0U, 0);

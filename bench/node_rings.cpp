@@ -41,7 +41,7 @@ MeasuredPoint noop_point(std::string workload, const NoopPlan& plan) {
           .threads = 2,
           .answers = fmt::format("{} no-ops", plan.ops),
           .measure = [plan] {
-            // The node begins here, for threads of a pinned one would share its core.
+            // The node starts here, since threads of a pinned thread would share its core.
             const auto node = start_own_node(spinning_node_config());
             return pinned([&] { return ask_for_noops(local_address(*node), plan); })();
           }};

@@ -13,7 +13,7 @@ namespace espalier::bench {
 namespace {
 
 std::string fresh_shm() { return "shm:" + fresh_socket(); }
-// Port 0 takes one that is free; the node says which (Node::fabric_addresses()).
+// Port 0 takes a free one; the node reports it (Node::fabric_addresses()).
 std::string fresh_roce_udp() { return "roce://127.0.0.1:0/1"; }
 std::string fresh_roce_udp6() { return "roce://[::1]:0/1"; }
 std::string fresh_roce_memif() { return "roce+memif:" + fresh_socket(); }
@@ -22,7 +22,7 @@ std::string fresh_ofi_tcp() { return "ofi://tcp/127.0.0.1:0"; }
 struct TransportRow {
   NodeTransport transport;
   std::string_view name;
-  std::string (*fresh_address)();  // null: the socket that every node has
+  std::string (*fresh_address)();  // null: every node's socket
   bool sends = false;
 };
 constexpr std::array kRows{

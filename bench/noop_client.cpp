@@ -22,7 +22,7 @@ NoopClient::NoopClient(const std::string& address, const NoopPlan& plan)
   for (std::uint32_t i = 0; i < plan.connected; ++i) lanes_.push_back(open_lane(address));
 }
 
-// New requests go out when half of a lane's have come back, so that both sides work in batches.
+// Sends new requests when half of a lane's are answered, so that both sides work in batches.
 std::uint64_t NoopClient::keep_in_flight(std::uint64_t ops) {
   std::vector<std::uint32_t> busy(plan_.active);
   std::uint64_t sent = 0;
@@ -82,7 +82,7 @@ void NoopClient::send(std::uint32_t lane, std::uint32_t count) {
     while (!lanes_[lane]->send(noop, 1)) {
       if (lanes_[lane]->lost()) throw std::runtime_error("the node is gone");
       lanes_[lane]->ring();
-      lanes_[lane]->connection().make_progress();  // over a fabric, else nothing is heard of room
+      lanes_[lane]->connection().make_progress();  // needed over a fabric, to learn of room
     }
   }
   lanes_[lane]->ring();

@@ -40,7 +40,7 @@ TEST(RunOneSided, MeasuresEachSizeWithAndWithoutMemory) {
     EXPECT_GT(read[i].at("get_ns_p50").get<double>(), 0);
     EXPECT_LE(read[i].at("get_ns_p50"), read[i].at("get_ns_p99"));
   }
-  // What is remembered need not be waited for.
+  // Cached data needs no wait.
   for (const std::size_t i : {0U, 2U}) {
     EXPECT_GT(read[i].at("round_trips_per_op").get<double>(), 4);
     EXPECT_LE(read[i + 1].at("round_trips_per_op").get<double>(), 1.05);
@@ -48,7 +48,7 @@ TEST(RunOneSided, MeasuresEachSizeWithAndWithoutMemory) {
   EXPECT_EQ(read[4].at("measurements"), 4);
 }
 
-// The read version, which gets that are taken together share, what answers, and its confirmation.
+// The read version, which gets of a group share, the answer, and its confirmation.
 TEST(RunOneSided, AWarmGetOverUdpWaitsThreeTimesAtMost) {
   OneSidedBenchOptions options = tiny_alone();
   options.transports = {NodeTransport::roce_udp};

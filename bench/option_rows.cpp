@@ -21,7 +21,7 @@ void OptionRows::on_or_off(const std::string& flag, bool& to, const std::string&
 void OptionRows::node_address(std::string& to, const std::string& help) {
   text("--node-address", to, help);
   if (command_ == nullptr) return;
-  // All connections of the process look there; a path is no secret.
+  // All connections of the process use it; a path is no secret.
   command_->add_option_function<std::string>(
       "--secret-file",
       [](const std::string& path) { setenv("ESPALIER_SECRET_FILE", path.c_str(), 1); },

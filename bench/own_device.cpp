@@ -21,7 +21,7 @@ std::uint64_t requests_for_keys(const node::NodeNumbers& numbers) {
   for (const auto offloads : {offload::point_offloads(), offload::range_offloads(),
                               offload::modify_offloads(), offload::batch_offloads()}) {
     for (const offload::Offload& offload : offloads) {
-      // By these the device asks whether its host is there, and ends what is not wanted.
+      // With these the device probes its host, and cancels requests.
       if (offload.id == wire::OffloadId::noop || offload.id == wire::OffloadId::cancel) continue;
       for (const node::OffloadNumbers& counted : numbers.offloads) {
         if (counted.id == offload.id) requests += counted.requests;

@@ -80,7 +80,7 @@ TEST(RunPlace, ASlowedSecondNodeIsSaid) {
   }
 }
 
-// Costs are measured, and the model is what follows of them.
+// Costs are measured, and the model follows from them.
 TEST(RunPlace, TheModelIsTheSlowestSides) {
   PlaceOptions options = tiny_place();
   options.shares = {0, 50};

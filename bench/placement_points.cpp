@@ -23,7 +23,7 @@
 namespace espalier::bench {
 namespace {
 
-/// A peer, and the memory that it writes into: both in this thread.
+/// A peer, and the memory that it writes: both on this thread.
 class WrittenMemory {
  public:
   explicit WrittenMemory(const PlacementSetting& setting)
@@ -47,7 +47,7 @@ class WrittenMemory {
     const auto& to = region_.remote();
     post(fabric::WorkRequest::write(0, record, to.key, to.at(offset)));
   }
-  /// By the peer, whose stores these are.
+  /// Counted by the peer, which makes these stores.
   [[nodiscard]] fabric::PlacedCounts placed() const { return tables_[0]->placed().counts(); }
   [[nodiscard]] std::uint64_t hash() const {
     return bytes_hash({reinterpret_cast<const char*>(memory_.at(0)), memory_.bytes()});
@@ -109,7 +109,7 @@ class RecordPlaces {
   std::uint64_t count_ = 0;
 };
 
-/// Has the model store a record.
+/// Stores a record in the model.
 void store_in_model(const PlacementSetting& setting, ModelledCache& cache, std::uint64_t offset) {
   const bool past_cache = placement_of(setting.kind, setting.policy).past_cache;
   for (std::uint64_t at = offset; at < offset + setting.record_bytes; at += base::kLineBytes) {
@@ -141,7 +141,7 @@ PointSample run_placement(const PlacementSetting& setting) {
   RecordPlaces places(setting);
   base::Random random(setting.seed);
   std::vector<std::byte> record(setting.record_bytes);
-  // A cache that evicts at random is as good as full of its region after so many.
+  // After so many stores a cache with random eviction is practically full of its region.
   const std::uint64_t full =
       4 * std::min(setting.cache_bytes, setting.region_bytes) / setting.record_bytes;
   for (std::uint64_t i = 0; i < full; ++i) store_in_model(setting, cache, places.next());

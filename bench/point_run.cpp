@@ -49,7 +49,7 @@ std::string parameters_label(const MeasuredPoint& point) {
 
 }  // namespace
 
-// What all repeats of a point came to.
+// The medians of all repeats of a point.
 struct PointRun::Medians {
   Series ops_per_s;
   Series ns_per_op;

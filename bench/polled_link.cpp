@@ -33,7 +33,7 @@ struct MessageTail {
 };
 static_assert(sizeof(MessageTail) == 16);
 
-/// Gives up what does not come. Cost: seldom the time.
+/// A timeout of waits. Cost: reads the time rarely.
 class LinkTimeout {
  public:
   void look() {
@@ -61,7 +61,7 @@ std::size_t slot_of(std::uint64_t number) { return number % kLinkSlots * PolledL
 
 }  // namespace
 
-/// The pair goes before the queue, and that before the endpoint.
+/// The pair is destroyed before the queue, and that before the endpoint.
 struct PolledLink::Side {
   Side(std::unique_ptr<fabric::Endpoint> of, const LinkMemory& of_ring)
       : endpoint(std::move(of)), queue(*endpoint, 4 * kLinkSlots) {
@@ -85,9 +85,9 @@ struct PolledLink::Side {
   std::unique_ptr<fabric::Endpoint> endpoint;
   fabric::CompletionQueue queue;
   std::unique_ptr<fabric::QueuePair> pair;
-  memory::SharedMemory ring;  // that the other end writes
+  memory::SharedMemory ring;  // written by the other end
   fabric::Registration registration;
-  std::vector<std::byte> leaving;  // what leaves, in slots as it arrives
+  std::vector<std::byte> leaving;  // outgoing messages, in slots as they arrive
   std::uint64_t sent = 0;
   std::uint64_t received = 0;
 };
@@ -106,7 +106,7 @@ PolledLink::PolledLink(NodeTransport transport, const base::TemporaryFolder& fol
       fabric::open_for_listening(address, value_or_throw(fabric::RegionTable::create(), "keys")),
       "cannot listen");
   far_ = std::make_unique<Side>(std::move(listening.endpoint), far_ring);
-  // Of memif the other end must answer before there is one.
+  // Over memif the other end must answer before there is an endpoint.
   auto opening = std::async(std::launch::async, [&listening] {
     return fabric::open_for_connecting(listening.address,
                                        value_or_throw(fabric::RegionTable::create(), "keys"));
@@ -142,7 +142,7 @@ void PolledLink::connect(const std::string& target) {
   }
 }
 
-/// Each end does what there is to do.
+/// Runs each end once.
 void PolledLink::turn() {
   std::array<fabric::Completion, 16> ended;
   for (Side* const each : {near_.get(), far_.get()}) {
@@ -161,7 +161,7 @@ void PolledLink::turn() {
 void PolledLink::post(Side& from, const fabric::WorkRequest& request) {
   LinkTimeout timeout;
   while (from.pair->post(request).taken == 0) {
-    turn();  // what has ended makes room
+    turn();  // completions make room
     timeout.look();
   }
   bytes_ += request.bytes;

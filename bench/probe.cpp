@@ -13,12 +13,12 @@
 namespace espalier::bench {
 namespace {
 
-// Where something else wants the same cores, a round trip takes as long as the scheduler likes, and
-// a probe of fixed length would take minutes; so it is cut into short rounds and has a limit.
+// If other work wants the same cores, a round trip takes as long as the scheduler lets it, and a
+// probe of fixed length would take minutes; so it is cut into short rounds and has a limit.
 constexpr unsigned kRoundTrips = 500;
 constexpr std::uint64_t kProbeNsMax = 100'000'000;
 
-// Asked once, before any thread is pinned: a pinned thread sees its own core only.
+// Read once, before any thread is pinned: a pinned thread sees its own core only.
 const std::vector<unsigned>& cores() {
   static const std::vector<unsigned> result = base::usable_cores();
   return result;
@@ -28,7 +28,7 @@ const std::vector<unsigned>& cores() {
 
 void pin_worker(std::uint32_t index) {
   if (cores().empty()) return;
-  // Refusal is no failure: the numbers are only noisier.
+  // A refusal is no failure: the numbers are only noisier.
   [[maybe_unused]] const auto pinned = base::pin_this_thread(cores()[index % cores().size()]);
 }
 

@@ -14,7 +14,7 @@
 namespace espalier::bench {
 namespace {
 
-// An address says on which level its node is, so that a lookup says how many READs are left.
+// An address encodes the level of its node, so a lookup shows how many READs remain.
 constexpr unsigned kLevelShift = 56;
 
 std::uint64_t address_of(std::uint64_t level, std::uint64_t number) {

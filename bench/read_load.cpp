@@ -19,9 +19,9 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::size_t kReadsTogether = 4096;  // requests that are made before their clock runs
+constexpr std::size_t kReadsTogether = 4096;  // requests made before their clock runs
 
-/// Counts answers that cannot be.
+/// Counts wrong answers.
 class ReadChecks final : public Handler {
  public:
   explicit ReadChecks(const ReadLoad& load) : load_(load) {}
@@ -59,13 +59,13 @@ class ReadChecks final : public Handler {
   std::uint64_t wrong_ = 0;
 };
 
-/// Requests at random, and what is known of their answers.
+/// Random requests, and what is known of their answers.
 class Reads {
  public:
   Reads(const ReadLoad& load, std::uint64_t seed)
       : load_(load), random_(seed), checks_(load), keys_(kReadsTogether) {}
 
-  /// So many others, at most kReadsTogether.
+  /// So many new ones, at most kReadsTogether.
   std::span<const Request> draw(std::size_t count) {
     requests_.resize(count);
     checks_.begin_batch(count);

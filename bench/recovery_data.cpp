@@ -37,7 +37,7 @@ node::Config node_of(const std::string& dir) {
   return config;
 }
 
-/// Puts random pairs into a map; says what they come to.
+/// Puts random pairs into a map; returns their content.
 class Filler final : private Handler {
  public:
   Filler(const Map& map, std::uint32_t value_bytes, std::uint64_t seed)
@@ -85,7 +85,7 @@ void make_checkpoint(node::Node& node) {
   }
 }
 
-/// Copies names of files, not bytes: no start changes a file that was there.
+/// Links files instead of copying bytes: no start changes an existing file.
 void link_files(const std::filesystem::path& from, const std::filesystem::path& to) {
   std::filesystem::create_directories(to / "log");
   for (const std::filesystem::path folder : {".", "log"}) {
@@ -96,7 +96,7 @@ void link_files(const std::filesystem::path& from, const std::filesystem::path& 
   }
 }
 
-/// How long the disk takes to give all files of the log.
+/// The time in which the disk delivers all files of the log.
 double seconds_to_read(const std::string& path, std::uint64_t& bytes) {
   log::PosixFolder folder(path, log::FolderAccess::read);
   log::UnitBuffer buffer;

@@ -51,7 +51,7 @@ class Strings : public RedisForm {
     }
   }
 
-  // SCAN returns every key, but some of them twice if the table shrinks meanwhile.
+  // SCAN returns every key, but some twice if the table shrinks meanwhile.
   Contents contents(RedisConnection& connection) override {
     for (int pass = 0; pass < kPassesMax; ++pass) {
       const Contents result = read_all(connection);

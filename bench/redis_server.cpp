@@ -54,7 +54,7 @@ class KeptPort {
   std::uint16_t number_ = 0;
 };
 
-// Reads what the child logs until it listens. Errors: throws std::runtime_error with its words.
+// Reads the child's log until it listens. Errors: throws std::runtime_error with its message.
 void wait_until_it_listens(int log) {
   const base::Stopwatch watch;
   std::string text;
@@ -119,7 +119,7 @@ RedisServer::RedisServer(RedisDoor door) {
   memory::Descriptor output(ends[1]);
   child_.emplace(std::move(words), output.number());
   output.close();
-  wait_until_it_listens(log.number());  // what it logs later goes nowhere
+  wait_until_it_listens(log.number());  // later output is dropped
 }
 
 }  // namespace espalier::bench

@@ -134,7 +134,7 @@ TEST_F(Redis, ASortedSetScansFromTheFloorAndToTheEnd) {
   options.fixed_key_bytes = 2;
   const std::unique_ptr<Target> target = make_redis_target(options);
   const std::unique_ptr<TargetSession> session = target->open_session();
-  // Values that would be in another order than their keys, were they compared.
+  // Values whose order differs from their keys', if they were compared.
   const std::vector<std::pair<std::string, std::string>> items{
       {std::string(2, '\0'), "\xff\xff"}, {"b\xff", "z"}, {"c0", ""}, {"\xff\xff", "a"}};
   Answers loaded;

@@ -65,7 +65,7 @@ void Table::print(const std::vector<std::string>& cells) {
                       : fmt::format("{:>{}}", cells[i], width);
   }
   line.erase(line.find_last_not_of(' ') + 1);
-  out_ << line << std::endl;  // people watch
+  out_ << line << std::endl;  // flushes for people
 }
 
 double rounded(double value) { return std::round(value * 100) / 100; }

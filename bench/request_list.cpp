@@ -81,7 +81,7 @@ class RequestMaker {
     list_.add(request);
   }
 
-  // Below `bound`, by the distribution, hot ones scattered.
+  // A number below `bound`, by the distribution, with hot ones scattered.
   std::uint64_t scattered(std::uint64_t bound) {
     if (plan_.distribution == Distribution::uniform) return random_.below(bound);
     return base::scale(base::mix64(zipf_(random_) + base::mix64(plan_.seed)), bound);

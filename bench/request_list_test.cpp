@@ -25,7 +25,7 @@ RequestPlan plan_for(Workload workload) {
   return plan;
 }
 
-// The tail is run apart from what is measured, in windows of its own.
+// The tail runs apart from the measured part, in windows of its own.
 bool begins_window(std::uint64_t i) { return (i < kOps ? i : i - kOps) % kWindow == 0; }
 
 class RequestLists : public testing::Test {

@@ -54,7 +54,7 @@ TEST(RunRings, PrintsEveryRunAndThenTheMedians) {
   EXPECT_EQ(lines.medians[3].at("target"), "next-lines");
   for (const Json& line : lines.runs) {
     EXPECT_GT(line.at("ops_per_s"), 0) << line;
-    // None before there was news, and all of them behind it.
+    // None before requests came, and all of them after.
     EXPECT_EQ(line.at("result_hash"),
               line.at("rings") == 1 ? "0000000000000001" : "0000000000000014")
         << line;
@@ -112,7 +112,7 @@ TEST(RunRings, ASleepingNodeIsWokenForEachRequest) {
 TEST(RunRings, ChasesEndAtTheSameNodesWhoeverFollows) {
   const PointLines lines = rings_lines(tiny_rings("chase"));
   ASSERT_EQ(lines.medians.size(), 6u);
-  // That the hashes are equal, run() has checked; here, that there were both ways.
+  // run() has checked that the hashes are equal; here, that both ways were run.
   EXPECT_EQ(lines.medians[0].at("workload"), "offload");
   EXPECT_EQ(lines.medians[0].at("round_trips_per_op"), 1);
   EXPECT_EQ(lines.medians[1].at("workload"), "hop-by-hop");

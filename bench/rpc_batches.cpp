@@ -52,7 +52,8 @@ PointSample measure_noop_batches(const BatchSetting& setting) {
   return sample;
 }
 
-// What all points with gets share: the same map, and requests of which each takes the first.
+// Shared by all points with gets: the same map, and a list of requests of which each point takes
+// the first ones.
 class Gets {
  public:
   Gets(const RpcOptions& options, std::uint64_t ops) {

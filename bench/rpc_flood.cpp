@@ -36,9 +36,9 @@ using fabric::roce::PortAddress;
 using fabric::roce::RequestMessage;
 
 constexpr std::uint64_t kFloodWarmUpOps = 1000;
-constexpr std::uint64_t kPauseNs = 100'000;  // what is due after that leaves together
+constexpr std::uint64_t kPauseNs = 100'000;  // requests due in a pause leave together
 
-/// Asks for connections at a rate, until it is destroyed.
+/// Sends connection requests at a rate, until it is destroyed.
 class RequestFlood {
  public:
   /// Errors: throws std::runtime_error. `address`: of a node, "roce://127.0.0.1:PORT/SERVICE", to
@@ -81,7 +81,7 @@ class RequestFlood {
       const std::uint64_t due = (base::monotonic_ns() - begun) * each_second_ / 1'000'000'000;
       while (sent() < due) send();
       port_->flush();
-      client::pause_for(kPauseNs);  // answers fill the socket, and then are dropped
+      client::pause_for(kPauseNs);  // answers fill the socket, and are then dropped
     }
   }
   void send() {

@@ -39,7 +39,7 @@ PointLines rpc_lines(const RpcOptions& options) {
 TEST(RunRpcConcurrency, NoopsByThreadsAndCores) {
   RpcOptions options = tiny_rpc("noop");
   options.node_cores = {1, 2};
-  options.ops = 100;  // for threads take turns on few cores
+  options.ops = 100;  // threads take turns on few cores
   const PointLines lines = rpc_lines(options);
   ASSERT_EQ(lines.medians.size(), 4u);
   std::set<std::pair<int, int>> seen;
@@ -112,8 +112,8 @@ TEST(RunRpcConcurrency, TheMapIsMeasuredOnceHereAndOverEachTransport) {
   EXPECT_EQ(lines.total.at("result_hashes_equal"), true);
 }
 
-// What it costs the session depends on the machine; that it is served meanwhile, and is the one
-// that was there before, does not: of so few requests a node loses none that has a tenth of a core.
+// The cost to the session depends on the machine; that the same session is served meanwhile does
+// not: with so few requests a node on a tenth of a core loses none.
 TEST(RunRpcConcurrency, ASessionIsServedBesideAFloodOfRequestsForConnections) {
   RpcOptions options = tiny_rpc("flood");
   options.floods = {0, 500};

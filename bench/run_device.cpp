@@ -28,7 +28,7 @@ constexpr std::array<std::pair<std::string_view, TargetKind>, 3> kPlaces{{
     {"device", TargetKind::device},
 }};
 
-/// Processor time of each side, for a request.
+/// Processor time of each side, per request.
 struct DeviceCosts {
   double client_ns = 0;
   double host_ns = 0;
@@ -38,7 +38,7 @@ struct DeviceCosts {
 struct DeviceMeasured {
   double ops_per_s = 0;
   PathTraffic traffic;  // of these requests
-  DeviceCosts costs{};  // of others, by turns
+  DeviceCosts costs{};  // of others, in turns
 };
 
 double device_model(const DeviceBenchOptions& options, const DeviceCosts& costs) {
@@ -49,8 +49,8 @@ double device_model(const DeviceBenchOptions& options, const DeviceCosts& costs)
   return model_ops_per_s(sides);
 }
 
-/// Requests a second that both ways to interior nodes and leaves would carry, if nothing else took
-/// time: the device's own memory, and that of its host. 0: neither was asked.
+/// Requests a second that the paths to interior nodes and leaves would carry, if nothing else took
+/// time: the device's own memory, and its host's. 0: neither was used.
 double memory_model_of(const DeviceBenchOptions& options, double own_bytes, double host_bytes) {
   const double seconds =
       1e-9 * std::max(own_bytes / options.own_gbps, host_bytes / options.host_gbps);
@@ -64,8 +64,8 @@ std::unique_ptr<node::Node> start_host(const ReadLoad& load) {
   return start_own_node(config);
 }
 
-/// Asks at this address; the first round is for what is remembered, and the last one for what
-/// requests cost. `between` is given the store. `device`: null if the host is asked itself.
+/// Sends requests to this address; the first round fills caches, and the last one measures costs.
+/// `between` gets the store. `device`: null for the host itself.
 DeviceMeasured ask_rounds(const std::string& address, const ReadLoad& load, const node::Node& host,
                           const node::Node* device, const auto& between) {
   const Store store = value_or_throw(Store::connect(address), "cannot connect");
@@ -91,7 +91,7 @@ DeviceMeasured measure_device(device::Device& device, const node::Node& host,
   PathTraffic now;
   PathTraffic of_round;
   const std::string address = address_of(device, NodeTransport::unix_socket);
-  // It stays, for its host does.
+  // Valid here, since its host stays.
   const node::Node* const node = device.with_node([](const node::Node* is) { return is; });
   DeviceMeasured measured = ask_rounds(address, load, host, node, [&](const Store& store) {
     const PathTraffic before = std::exchange(now, traffic_of(device, host, store, kDeviceMap));

@@ -23,18 +23,18 @@ constexpr std::array kVerbs{Opcode::read,      Opcode::write,        Opcode::sen
                             Opcode::fetch_add, Opcode::compare_swap, Opcode::write_immediate};
 constexpr std::uint32_t kSmall = 64;
 constexpr std::uint32_t kDeep = 64;
-constexpr std::uint32_t kShallow = 16;            // where packets get lost
-constexpr std::uint32_t kAddBatch = 16;           // where two threads add to one word
-constexpr std::uint32_t kMessageBytesMax = 4096;  // what the server has room for
+constexpr std::uint32_t kShallow = 16;            // with packet loss
+constexpr std::uint32_t kAddBatch = 16;           // for two threads on one word
+constexpr std::uint32_t kMessageBytesMax = 4096;  // the server's room
 // A measurement moves at most so many bytes.
 constexpr std::uint64_t kMovedBytesMax = std::uint64_t{2} << 30;
 
-/// The servers that points ask, made when the first one does; the clients come and go.
+/// The servers of points, made on first use; clients are made for each point.
 class Servers {
  public:
   explicit Servers(std::uint64_t bytes) : bytes_(bytes) {}
   FabricServer& of(FabricKind kind, double loss = 0) {
-    // One at a time, for each has a core.
+    // One at a time, since each has a core.
     if (!server_ || server_->kind() != kind || server_->loss() != loss) {
       server_.reset();
       server_ = std::make_unique<FabricServer>(kind, bytes_, loss);
@@ -85,7 +85,7 @@ class FabricPoints {
   }
   std::vector<MeasuredPoint> losses() {
     for (const FabricKind kind : options_.transports) {
-      if (kind == FabricKind::shm || kind == FabricKind::ofi_tcp) continue;  // no packets of ours
+      if (kind == FabricKind::shm || kind == FabricKind::ofi_tcp) continue;  // no own packets
       for (const double loss : options_.losses) {
         add(kind, new_loop(Opcode::read, kSmall, kShallow), loss);
       }

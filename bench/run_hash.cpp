@@ -29,7 +29,7 @@ struct HashSetting {
   bool clocked = false;
 };
 
-/// The targets, and what they are asked.
+/// The targets, and their requests.
 class HashTargets {
  public:
   explicit HashTargets(const HashBenchOptions& options)
@@ -159,7 +159,7 @@ class HashTargets {
     return sample;
   }
 
-  // What a get took, where clients read by themselves.
+  // The traffic of a get with one-sided reads.
   static void add_traffic(PointSample& sample, const tree::WalkTraffic& before,
                           const tree::WalkTraffic& now, double gets) {
     const auto each = [&](const char* what, std::uint64_t tree::WalkTraffic::*count) {
@@ -172,7 +172,7 @@ class HashTargets {
     each("by_rings_per_get", &tree::WalkTraffic::by_rings);
   }
 
-  // Each request of a batch has waited for as long as the batch took.
+  // Each request of a batch has waited as long as the batch took.
   static void run_clocked(HashTarget& target, std::span<const Request> requests,
                           std::uint32_t batch, HashAnswers& answers, base::Histogram& latencies) {
     for (std::size_t i = 0; i < requests.size(); i += batch) {
@@ -214,7 +214,7 @@ class HashTargets {
     return {std::move(lines)};
   }
 
-  /// By the rings of our own nodes, one for each of them.
+  /// Through the rings of Espalier's nodes, one point for each of them.
   void add_noops(std::vector<MeasuredPoint>& points, std::uint32_t in_flight) {
     for (const Loaded& loaded : targets_) {
       const std::string address = loaded.target->node_address();
@@ -261,7 +261,7 @@ void HashBenchOptions::declare(OptionRows& rows) {
 }
 
 std::vector<ExperimentRow> HashBenchOptions::experiment_rows() const {
-  // Of one target alone: no points where that is not asked for.
+  // Of one target alone: no points if that is not selected.
   using Points = std::vector<MeasuredPoint> (*)(const HashBenchOptions&);
   const auto only = [this](HashTargetKind kind, Points points) {
     return [this, kind, points](Report&) {

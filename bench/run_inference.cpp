@@ -73,7 +73,7 @@ bool is_at_node(InferenceTarget target) {
          target == InferenceTarget::grouped_node || target == InferenceTarget::renumbered_node ||
          target == InferenceTarget::model_node;
 }
-/// Whose table it reads: several targets may share one.
+/// The target whose table it reads: several targets may share one.
 InferenceTarget table_of(InferenceTarget target) {
   switch (target) {
     case InferenceTarget::node_many: return InferenceTarget::node;
@@ -83,7 +83,7 @@ InferenceTarget table_of(InferenceTarget target) {
   }
 }
 
-/// By which it is reached: of reads one that carries READs.
+/// The transport to it: for reads one with READs.
 NodeTransport way_to_rows(InferenceTarget target, const CategoryOptions& options) {
   const NodeTransport by = options.transport;
   const bool is_roce = by == NodeTransport::roce_udp || by == NodeTransport::roce_udp6 ||
@@ -96,8 +96,7 @@ std::uint32_t rows_of(const CategoryOptions& options) {
   return category_items(options.category, options.scale).value_or(0);
 }
 
-/// The tables of a run, each made when it is first measured and kept: a point is measured again and
-/// again.
+/// The tables of a run, each made on first use and kept: a point is measured repeatedly.
 class InferenceWorld {
  public:
   explicit InferenceWorld(const CategoryOptions& options)
@@ -124,7 +123,7 @@ class InferenceWorld {
 
  private:
   static void add(std::uint64_t& checksum, std::span<const float> sums) {
-    // A sum of nothing but zeros is 0 or -0, by its order.
+    // A sum of zeros is 0 or -0, depending on the order.
     for (const float sum : sums) checksum = checksum * 31 + std::bit_cast<std::uint32_t>(sum + 0);
   }
   void took(PointSample& sample, double seconds, const QuerySet& queries,
@@ -181,8 +180,8 @@ class InferenceWorld {
     const embedding::ModelShape shape{1, 1, options_.dimension, 1};
     PointSample sample;
     offload::HelperPool helpers;
-    std::uint64_t took_ns = 0;    // of this thread to wake the helper, and of that
-    std::uint64_t before_ns = 0;  // of the helper, when it had made the last ones
+    std::uint64_t took_ns = 0;    // of this thread to wake the helper, and of the helper
+    std::uint64_t before_ns = 0;  // of the helper, after the previous ones
     for (const std::string& request : requests) {
       const base::Stopwatch watch;
       std::atomic<bool> over{false};
@@ -221,7 +220,7 @@ class InferenceWorld {
     return sample;
   }
 
-  /// The bags of one of the threads, whole requests.
+  /// The bags of one thread, in whole requests.
   std::pair<std::uint64_t, std::uint64_t> share_of(const QuerySet& queries,
                                                    const InferenceSetting& setting,
                                                    std::uint32_t thread) const {
@@ -233,8 +232,8 @@ class InferenceWorld {
     return {begin(thread), begin(thread + 1)};
   }
 
-  /// Queries by queries, each into a vector of its own; `sum` is made for each thread, and returns
-  /// how many rows it read.
+  /// Runs queries one by one, each into a vector of its own; `sum` is made for each thread, and
+  /// returns how many rows it read.
   template <class Sum>
   PointSample measure_each(const QuerySet& queries,
                            const std::vector<std::vector<std::uint32_t>>& lists,
@@ -364,7 +363,7 @@ class InferenceWorld {
   const InferenceShape shape_;
   HugeBuffer lines_;
   MerciTable merci_;
-  mutable std::optional<ReviewData> reviews_;  // makes groups when they are first asked for
+  mutable std::optional<ReviewData> reviews_;  // makes groups on first use
   std::map<double, std::unique_ptr<MerciGrouped>> merci_grouped_;
   std::map<std::tuple<InferenceTarget, EmbeddingType, double>, std::unique_ptr<LoadedTable>>
       tables_;
@@ -405,7 +404,7 @@ MeasuredPoint point_of(const CategoryOptions& options, const InferenceSetting& s
                                       : "sums ") +
                   std::string(name(setting.type)) + " " + std::to_string(setting.length) +
                   options.category;
-  // Values of int8 rows are no whole 256ths: their sums differ by the order.
+  // Values of int8 rows are not whole 256ths: their sums depend on the order.
   if (is_grouped(setting.target) && setting.type == EmbeddingType::int8) {
     point.answers += " grouped " + std::to_string(setting.ratio);
   }
@@ -426,7 +425,7 @@ std::vector<MeasuredPoint> inference_points(const CategoryOptions& options,
         const bool has_types = !is_of_merci(target) && !is_of_model(target) &&
                                target != InferenceTarget::parse && target != InferenceTarget::noop;
         if (!has_types && type != EmbeddingType::fp32) continue;
-        if (is_grouped(target) && uniform) continue;  // no rows are asked for together
+        if (is_grouped(target) && uniform) continue;  // no rows occur together
         for (const double ratio : is_grouped(target) ? options.ratios : no_ratio) {
           for (const std::uint32_t threads :
                has_one_thread(target) ? one_thread : options.threads) {
@@ -441,7 +440,7 @@ std::vector<MeasuredPoint> inference_points(const CategoryOptions& options,
 
 constexpr std::uint64_t kNumbersMax = 1'000'000'000;
 
-/// Each of them, or one that is none.
+/// Each of the categories, or a single empty one.
 std::vector<std::string> categories_of(const InferenceOptions& options) {
   if (options.categories.empty()) return {""};
   if (options.categories != std::vector<std::string>{std::string(kAllCategories)}) {
@@ -452,7 +451,7 @@ std::vector<std::string> categories_of(const InferenceOptions& options) {
   return all;
 }
 
-/// What is wrong with what is asked of models.
+/// What is wrong with the options of models.
 std::optional<std::string> problem_of_models(const InferenceOptions& options) {
   if (std::ranges::none_of(options.targets, is_of_model)) return std::nullopt;
   if (!options.categories.empty()) return "models have bags of --length rows, of no category";
@@ -505,7 +504,7 @@ std::optional<EmbeddingType> parse_embedding_type(std::string_view text) {
   return static_cast<EmbeddingType>(found - kTypes + 1);
 }
 
-// All ids and all sums of a measurement are in memory: 4 GB of each at most.
+// All ids and all sums of a measurement are in memory: at most 4 GB of each.
 void InferenceOptions::declare(OptionRows& list) {
   list.choices("--target", targets, parse_inference_target,
                "lines, merci, embedded, node, node-many, noop, reads, parse, model, model-node, "

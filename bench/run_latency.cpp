@@ -15,7 +15,7 @@
 namespace espalier::bench {
 namespace {
 
-/// What all targets are asked, made when it is first needed: one list for each thread.
+/// The requests for all targets, made on first use: one list for each thread.
 class Questions {
  public:
   Questions(const YcsbOptions& base, const KeySet& keys) : base_(base), keys_(keys) {}
@@ -78,7 +78,7 @@ class Scene {
     return sample;
   }
 
-  /// What it does with as many in flight as there may be and no clock. Measured once, and kept.
+  /// Its rate with as many in flight as allowed and without clocks. Measured once, and kept.
   double most_per_second(Workload workload) {
     double& most = most_[workload];
     if (most == 0) {
@@ -117,7 +117,7 @@ class Scene {
   std::map<Workload, double> most_;
 };
 
-/// The targets, filled when the first experiment asks for them.
+/// The targets, filled on first use.
 class Scenes {
  public:
   explicit Scenes(const LatencyOptions& options) : options_(options) {}
@@ -152,7 +152,7 @@ MeasuredPoint new_latency_point(TargetKind target, Workload workload,
   return point;
 }
 
-// Calls `add(point, scene, workload)` for each workload and target, those in turns.
+// Calls `add(point, scene, workload)` for each workload and target, with targets in turn.
 template <class Add>
 void for_each_scene(const Scenes& scenes, const LatencyOptions& options, Add add) {
   for (const Workload workload : options.workloads) {

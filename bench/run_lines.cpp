@@ -6,7 +6,7 @@
 namespace espalier::bench {
 namespace {
 
-// How a target in another place is asked; nothing where an address that was given says it.
+// The transport to a target in another place; nothing if a given address determines it.
 std::string_view transport_of(TargetKind kind, const YcsbOptions& options) {
   if (is_ours(kind) && kind != TargetKind::embedded && options.node_address.empty()) {
     return name(options.transport_of(kind));

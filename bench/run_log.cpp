@@ -45,7 +45,7 @@ PointSample measure_commits(LogTarget target, const CommitSetting& setting) {
   return {};
 }
 
-/// RocksDB and the disk have one put or write of a thread at a time, once.
+/// RocksDB and the disk have one put or write of a thread at a time, and only in the first variant.
 bool has_point(LogTarget target, const CommitSetting& setting, bool is_first) {
   return is_log(target) || (setting.in_flight == 1 && is_first);
 }

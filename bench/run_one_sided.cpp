@@ -38,8 +38,8 @@ std::unique_ptr<node::Node> start_read_node(const ReadLoad& load, NodeTransport 
   return start_own_node(config);
 }
 
-// A pipeline counts when it ends, and what it takes to remember is not meant: so as many that do
-// nothing else are taken off.
+// A pipeline counts when it ends, and filling its cache is excluded: so the traffic of as many
+// pipelines that only do that is subtracted.
 OneSidedMeasured measure_alone(const node::Node& node, ReadLoad load, const OneSidedPoint& point) {
   if (point.cache_bytes != 0) load.warm_stride = stride_of_leaves(point.node_bytes);
   ReadLoad only_warm = load;

@@ -28,9 +28,9 @@ namespace espalier::bench {
 namespace {
 
 constexpr const char* kMap = "placed";
-constexpr std::size_t kTogether = 4096;  // requests that are made before their clock runs
+constexpr std::size_t kTogether = 4096;  // requests made before their clock runs
 
-/// Counts answers that cannot be.
+/// Counts wrong answers.
 class Checks final : public Handler {
  public:
   void done(const Completion& completion) override {
@@ -134,13 +134,13 @@ class PlaceRequests {
   std::vector<Request> requests_;
 };
 
-/// What a pipeline that reads alone remembers is empty when it begins.
+/// The cache of a one-sided pipeline is empty at first.
 void warm(Pipeline& pipeline, const PlaceOptions& options, Checks& checks) {
   if (!options.one_sided || options.cache_bytes == 0) return;
   get_each(pipeline, options.keys, stride_of_leaves(options.node_bytes), checks);
 }
 
-/// What one thread does; returns the time that its requests took.
+/// One thread's load; returns the time that its requests took.
 std::uint64_t ask(const Map& map, const PlaceOptions& options, std::uint64_t reads,
                   std::uint64_t seed, std::atomic<std::uint64_t>& wrong) {
   Pipeline pipeline = value_or_throw(Pipeline::open(map, options.in_flight), "no pipeline");
@@ -160,14 +160,14 @@ std::uint64_t ask(const Map& map, const PlaceOptions& options, std::uint64_t rea
   return ns;
 }
 
-/// Processor time of each side, for a request.
+/// Processor time of each side, per request.
 struct PlaceCosts {
   double client_ns = 0;
   double first_ns = 0;
   double second_ns = 0;
 };
 
-// By turns: as many requests at a time as are in flight on a node.
+// In turns: as many requests at a time as are in flight on a node.
 PlaceCosts costs_of(const TwoNodes& nodes, const PlaceOptions& options, std::uint64_t reads) {
   Pipeline pipeline = value_or_throw(Pipeline::open(nodes.map(), options.in_flight), "no pipeline");
   PlaceRequests requests(options, reads, options.seed * 1000 + 999);

@@ -32,7 +32,7 @@ MeasuredPoint recovery_point(const RecoverySetting& setting, std::uint32_t threa
           }};
 }
 
-/// Points of one folder share it; it is made when it is first wanted.
+/// Points of one folder share it; it is made on first use.
 std::vector<MeasuredPoint> recovery_points(const RecoveryBenchOptions& options,
                                            const RecoverySetting& setting) {
   const std::filesystem::path dir = options.dir.empty() ? std::filesystem::temp_directory_path()
@@ -68,7 +68,7 @@ void RecoveryBenchOptions::declare(OptionRows& rows) {
   rows.of_points(*this);
 }
 
-/// A row for each folder, for the next one is made when that is gone.
+/// A row for each folder, since the next one is made when that is removed.
 std::vector<ExperimentRow> RecoveryBenchOptions::experiment_rows() const {
   std::vector<ExperimentRow> rows;
   for (const std::uint64_t pairs : keys) {

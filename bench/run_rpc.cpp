@@ -20,7 +20,7 @@ namespace espalier::bench {
 namespace {
 
 constexpr std::uint64_t kKeysMin = 4;
-constexpr std::uint64_t kNoopsPerOp = 5;  // a no-op is cheaper by about so much
+constexpr std::uint64_t kNoopsPerOp = 5;  // a no-op is about so many times cheaper
 constexpr std::uint64_t kRpcWarmUpOps = 2000;
 
 /// What a point varies.
@@ -169,7 +169,7 @@ class MapPoints {
   void add_targets(RpcSetting setting, std::uint64_t keys, double share) {
     for (const TargetKind target : options_.targets) {
       if (target != TargetKind::node) {
-        // The map in this process has no other cores to try, and no way to it.
+        // The map in this process has no node's cores to vary, and no transport.
         if (setting.node_cores == options_.node_cores.front()) add(target, setting, keys, share);
         continue;
       }
@@ -245,7 +245,7 @@ void RpcOptions::declare(OptionRows& rows) {
   };
   rows.require(std::ranges::all_of(targets, is_target), "--target must be node, embedded or both");
   if (!rows.checks() || rows.problem()) return;
-  // All else is what bench ycsb may be asked, too.
+  // All else is validated as for bench ycsb.
   for (const std::uint64_t each : keys) {
     for (const std::uint32_t asking : threads) {
       for (const std::uint32_t cores : node_cores) {
@@ -262,7 +262,7 @@ std::vector<ExperimentRow> RpcOptions::experiment_rows() const {
       {"noop", [this](Report&) { return noop_points(*this); }},
       {"map", [this](Report& report) { return MapPoints(*this, report.progress()).take(); }},
       {"batch", [this](Report&) { return batch_points(*this); }},
-      // Not the cost of asking, but of a neighbour.
+      // Not the cost of calls, but of a neighbour.
       {"flood", [this](Report&) { return flood_points(*this); }, {}, true},
       {"peer", [this](Report& report) { return peer_points(*this, report.progress()); }, {}, true}};
 }

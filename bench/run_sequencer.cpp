@@ -85,7 +85,7 @@ PointSample measure_sequencer(const SequencerSetting& setting, std::uint64_t ops
   for (const Client& client : clients) sample.latencies.merge(client.latencies);
   sample.took(ops, seconds);
   const SequencerDescription now = value_or_throw(numbers.describe(), "cannot read the sequencer");
-  // All numbers, none twice: those before the measurement were taken alike.
+  // All numbers, none twice, including those before the measurement.
   const std::uint64_t warm_up = std::min(ops, kSequencerWarmUpOps) * setting.clients;
   sample.checksum = now.next / setting.range - warm_up;
   sample.numbers.emplace_back("numbers_per_s", static_cast<double>(ops) * setting.range / seconds);

@@ -145,7 +145,7 @@ void TableOptions::declare(OptionRows& rows) {
 }
 
 std::vector<ExperimentRow> TableOptions::experiment_rows() const {
-  // However it ends, the node's process does too, and a gibibyte is free again.
+  // At each exit, the node's process ends too, and a gibibyte is freed.
   struct Forget {
     Forget() = default;
     Forget(const Forget&) = delete;

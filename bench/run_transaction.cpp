@@ -19,7 +19,7 @@
 namespace espalier::bench {
 namespace {
 
-/// Of a transaction through a chain: its answer must fit into one message.
+/// Limit of a transaction through a chain: its answer must fit into one message.
 constexpr std::uint32_t kLineKeysMax = 8;
 constexpr std::uint32_t kLineValueMax = 1024;
 
@@ -170,7 +170,7 @@ bool is_shape(const TransactionShape& shape) {
 
 /// Whether its request, its record and its answer fit into messages.
 bool fits(const TransactionShape& shape, std::uint32_t value_bytes) {
-  constexpr std::uint32_t kOfKey = 128;  // with all that stands beside a value
+  constexpr std::uint32_t kOfKey = 128;  // with its overhead
   const std::uint32_t most = std::max(shape.reads, shape.writes);
   return shape.reads * kOfKey + most * (value_bytes + kOfKey) <= PolledLink::kMessageBytesMax;
 }

@@ -20,8 +20,8 @@ namespace {
 
 constexpr std::uint64_t kReadBlockBytes = std::uint64_t{256} << 20;
 
-// What scans are held against: how fast this core reads memory from end to end. Measured again for
-// each point: the machine may have changed meanwhile.
+// The reference of scans: how fast this core reads memory sequentially. Measured again for each
+// point: the machine may have changed meanwhile.
 double sequential_read_bytes_per_s() {
   HugeBuffer block(kReadBlockBytes);
   std::memset(block.data(), 1, block.bytes());

@@ -16,7 +16,7 @@
 namespace espalier::bench {
 namespace {
 
-// What all runs come to.
+// The total of all runs.
 class Total {
  public:
   void add(const RunResult& result) {

@@ -74,11 +74,11 @@ RunResult Runner::run(TargetKind kind, std::uint32_t repeat) {
 
 std::unique_ptr<Runner::Loaded> Runner::load(TargetKind kind) {
   say(kind, "opening");
-  ::malloc_trim(0);  // else the target would grow into what was freed before
+  ::malloc_trim(0);  // else the target would reuse memory that was freed before
   auto loaded = std::make_unique<Loaded>();
   loaded->before = resident();
   loaded->target = make_target(kind, target_options_of(kind, options_, plan_, *keys_));
-  // Of another process, what the target added to it empty.
+  // Of another process: what the empty target added to it.
   if (const auto elsewhere = loaded->target->resident_elsewhere()) loaded->before = *elsewhere;
   if (!starts_empty(options_.workload)) load_keys(kind, *loaded);
   return loaded;

@@ -16,8 +16,8 @@
 namespace espalier::bench {
 namespace {
 
-// By vfork, since a fork would mark all memory of the targets in this process as shared, and each
-// page of it would fault once more under the clock.
+// Uses vfork, since a fork would mark all memory of the targets in this process as shared, and each
+// page would fault once more under the clock.
 pid_t start(const char* program, char* const* arguments, int output) {
   const pid_t parent = ::getpid();
   const pid_t child = ::vfork();

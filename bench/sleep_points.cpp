@@ -26,8 +26,8 @@
 namespace espalier::bench {
 namespace {
 
-constexpr std::uint64_t kOpsPerWake = 50;  // a round trip that wakes is dearer by about so much
-constexpr std::uint64_t kDozeNs = 50'000;  // after its word that it sleeps, until it does
+constexpr std::uint64_t kOpsPerWake = 50;  // a round trip with a wake-up costs about so much more
+constexpr std::uint64_t kDozeNs = 50'000;  // from announcing sleep until it sleeps
 constexpr double kSettleSeconds = 0.2;     // in which new clients are served, and become idle
 
 struct SleepTrips {
@@ -40,7 +40,7 @@ class Sleeper {
  public:
   explicit Sleeper(const node::Node& node) : counts_(node.workers().front()->counts()) {}
 
-  /// Waits until the worker has gone to sleep since the last call.
+  /// Waits until the worker has fallen asleep since the last call.
   void wait_until_asleep() {
     while (counts_.sleeps.load(std::memory_order_relaxed) == sleeps_) base::spin_pause();
     sleeps_ = counts_.sleeps.load(std::memory_order_relaxed);

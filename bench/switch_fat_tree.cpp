@@ -47,11 +47,11 @@ class FatTreeRun {
   }
 
  private:
-  // Points that differ in clients alone cost nodes the same.
+  // Points that differ only in clients cost nodes the same.
   void measure(const EthernetPoint& point) {
     if (line_ == nullptr || point.keys != keys_) {
       report_.progress().show(fmt::format("{} keys: the nodes", point.keys));
-      line_.reset();  // before there are others
+      line_.reset();  // before the next one is made
       line_ = std::make_unique<FatTreeLine>(options_, point.keys);
       keys_ = point.keys;
       read_percent_ = 0;

@@ -101,7 +101,7 @@ class ForwardRun {
       received += take(redirected, done.misrouted);
     }
     const std::uint64_t all_ns = watch.elapsed_ns();
-    // What is still under way, for a second at most.
+    // Receives frames still in flight, for a second at most.
     const base::Stopwatch rest;
     while (received < sent && rest.elapsed_ns() < 1'000'000'000) {
       switch_->poll();
@@ -163,7 +163,7 @@ class ForwardRun {
   Report& report_;
   const RankedKeys keys_;
   const FrameSet frames_;
-  std::vector<std::uint64_t> numbers_;    // of each frame, as it comes
+  std::vector<std::uint64_t> numbers_;    // of each frame, in order
   std::vector<std::uint64_t> addresses_;  // where the tables lead it
   dataplane::PacketFunction tables_;
   base::TemporaryFolder folder_;

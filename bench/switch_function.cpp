@@ -82,7 +82,7 @@ class FunctionRun {
                {.ranges = options_.ranges, .sets = sets, .nodes_per_set = options_.nodes_per_set})
         .tables;
   }
-  // What is fast and wrong is not worth measuring.
+  // Checks the results before measuring.
   void check() const {
     std::vector<std::byte> frame(ranked_.frame_bytes());
     for (const FrameSet* const frames : {&ranked_, &even_}) {

@@ -40,7 +40,7 @@ constexpr std::size_t kWalking = 1;
 constexpr std::size_t kKeyed = 3;
 constexpr std::size_t kWriting = 4;
 
-/// What one way took in one round.
+/// The results of one way in one round.
 struct GetSample {
   double trips = 0;  // READs that a get waited for
   double hits = 0;   // of all gets, those that waited for one
@@ -168,7 +168,7 @@ class GetsRun {
             .met = met,
             .slow = slow};
   }
-  // What a way writes between its gets, by another client.
+  // The writes between a way's gets, by another client.
   class Writes {
    public:
     Writes(const GetsRun& run, const Way& way, std::uint64_t seed)
@@ -177,7 +177,7 @@ class GetsRun {
       store_.emplace(run.connect({"rpc", Access::rpc}));
       map_.emplace(run.open(*store_));
     }
-    // As many as belong to one get.
+    // The writes of one get.
     void some() {
       while (map_ && random_.below(100) < run_.options_.write_percent) {
         value_or_throw(map_->put(run_.draw(random_), value_), "cannot write");
@@ -256,14 +256,15 @@ class GetsRun {
     return object;
   }
 
-  // Round by round, for what goes on beside a round slows both.
+  // By round, since other load during a round slows both.
   static double ratio(const std::vector<GetSample>& of, const std::vector<GetSample>& to,
                       double GetSample::*field) {
     std::vector<double> ratios;
     for (std::size_t i = 0; i < of.size(); ++i) ratios.push_back(of[i].*field / (to[i].*field));
     return median_of(std::move(ratios));
   }
-  // What the tables save, beside what their trips alone would, and what writes leave of their hits.
+  // The savings of the tables, compared with those of their trips alone, and the hits that remain
+  // under writes.
   void print_ratios(const std::array<std::vector<GetSample>, kWays.size()>& samples) {
     const auto& walking = samples[kWalking];
     const auto& keyed = samples[kKeyed];

@@ -28,7 +28,7 @@
 namespace espalier::bench {
 namespace {
 
-/// At which level of the tree gets begin.
+/// The level of the tree at which gets begin.
 struct HintedWay {
   const char* name;
   std::uint32_t level;
@@ -36,7 +36,7 @@ struct HintedWay {
 };
 constexpr std::array<HintedWay, 3> kHintedWays{
     {{"no-hint", 0, false}, {"node-above", 1, true}, {"leaf", 0, true}}};
-/// So many requests go between two looks at where nodes are.
+/// Requests between two updates of the nodes' places.
 constexpr std::size_t kHintAge = 10'000;
 
 struct HintedSample {
@@ -47,7 +47,7 @@ struct HintedSample {
 };
 using HintedSamples = std::array<std::vector<HintedSample>, kHintedWays.size()>;
 
-/// Hints that were looked up before, by the requests' tags.
+/// Hints that were looked up in advance, by the requests' tags.
 class KnownHints final : public client::HintSource {
  public:
   explicit KnownHints(const tree::MapCore& map)
@@ -184,7 +184,7 @@ class HintsRun {
     return {core_.hints.admitted.sum(), core_.hints.moved.sum(), core_.hints.refused.sum()};
   }
 
-  // Round by round, for what goes on beside a round slows both.
+  // By round, since other load during a round slows both.
   void print(const HintedSamples& samples, std::size_t way, bool writes) {
     const std::vector<HintedSample>& own = samples[way];
     std::vector<double> ratios;

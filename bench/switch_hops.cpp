@@ -32,7 +32,7 @@ struct HopSample {
   double rate = 0;  // gets a second of the processor, so many in flight
 };
 
-// What gets of a point took without tables or with them, by rounds.
+// The results of a point's gets without tables or with them, by round.
 struct HopWay {
   const char* name;
   double exact_trips = 0;  // over all keys
@@ -42,13 +42,13 @@ struct HopWay {
   [[nodiscard]] double median(double HopSample::*field) const { return median_of(samples, field); }
 };
 
-// What the two ways of a point say of each other. Within rounds, then the median.
+// The ratios between the two ways of a point. Within rounds, then the median.
 struct HopRatios {
   double latency = 0;
   double p99 = 0;
   double rate = 0;
   double trips = 0;  // without tables, by those with them
-  // A get takes as many hops as it has trips, each as long, and something beside.
+  // A get's time: hops for its trips, each of the same length, plus a constant.
   double ns_per_hop = 0;
   double ns_beside = 0;
 
@@ -123,7 +123,7 @@ class HopsRun {
     print_ratios(point, {without, with});
   }
 
-  // The tree that the node holds stays where it is from one point to the next of as many keys.
+  // Points with the same number of keys share the node's tree.
   void prepare(const FigurePoint& point, HopWay& without, HopWay& with) {
     report_.progress().show(fmt::format("{} {} keys: the tree", point.figure, point.keys));
     FigureRequests requests = requests_of(point, kRankFanout, options_.seed);
@@ -149,7 +149,7 @@ class HopsRun {
     const auto some = std::span(keys).first(keys.size() / 4);
     line_->run(some, 1, nullptr);  // into the caches
     base::Histogram latencies;
-    // All sides are this thread, and what it waits for the system's scheduler is none of theirs.
+    // All sides run on this thread; time waiting for the system's scheduler is excluded.
     const std::uint64_t begin_ns = base::thread_cpu_ns();
     const std::uint64_t trips = line_->run(keys, 1, &latencies);
     const std::uint64_t between_ns = base::thread_cpu_ns();
@@ -203,7 +203,7 @@ class HopsRun {
     report_.line(line);
   }
 
-  // What a READ takes that brings a node of each level, leaves first, the median; null: none did.
+  // The median time of a READ of a node on each level, leaves first; null: there was none.
   static Json level_ns(const HopWay& way) {
     Json levels = Json::array();
     for (const base::Histogram& level : way.levels) {

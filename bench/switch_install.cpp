@@ -37,14 +37,14 @@
 namespace espalier::bench {
 namespace {
 
-/// More than --ranges has by default: what fits a switch's tables (index_in_network.md).
+/// More than the default of --ranges: the capacity of a switch's tables (index_in_network.md).
 constexpr std::size_t kRangesCompiled = 1024;
-/// Bits of an address that say how often its node has moved: above what numbers nodes, and below
-/// what says their level (rank_tree.cpp).
+/// Bits of an address that count the moves of its node: above the node's number, and below its
+/// level (rank_tree.cpp).
 constexpr unsigned kMovesShift = 40;
 constexpr std::uint64_t kMovesMask = std::uint64_t{0xFFFF} << kMovesShift;
 
-/// Where tables lead each of the frames.
+/// The addresses to which tables lead each of the frames.
 std::vector<std::uint64_t> addresses_of(const FrameSet& frames,
                                         const dataplane::IndexTables& tables) {
   std::vector<std::uint64_t> addresses;
@@ -60,8 +60,8 @@ class MovingNodes final : public FrameCheck {
   struct Node {
     std::uint64_t address = 0;  // before it moved
     std::vector<dataplane::EntryPlace> places;
-    std::atomic<std::uint64_t> known{0};  // moves, of which the switch may know
-    std::atomic<std::uint64_t> made{0};   // of which it does
+    std::atomic<std::uint64_t> known{0};  // moves that the switch may have
+    std::atomic<std::uint64_t> made{0};   // moves that it has
   };
 
   MovingNodes(const FrameSet& frames, const dataplane::IndexTables& tables) {
@@ -78,9 +78,9 @@ class MovingNodes final : public FrameCheck {
     made_before_.resize(of_frame_.size());
   }
 
-  /// The one that a frame is led to.
+  /// The node to which a frame is led.
   [[nodiscard]] Node& of(std::size_t place) const { return *of_frame_[place]; }
-  /// Where it is after so many moves.
+  /// Its address after so many moves.
   [[nodiscard]] static std::uint64_t address(const Node& node, std::uint64_t moves) {
     return node.address | (moves << kMovesShift & kMovesMask);
   }
@@ -96,10 +96,10 @@ class MovingNodes final : public FrameCheck {
  private:
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<Node*> of_frame_;
-  std::vector<std::uint64_t> made_before_;  // each frame was sent
+  std::vector<std::uint64_t> made_before_;  // moves made before each frame was sent
 };
 
-/// Two sets of tables, in force by turns, the first ones first.
+/// Two sets of tables, active in turn, beginning with the first.
 class TwoTables final : public FrameCheck {
  public:
   TwoTables(const FrameSet& frames, const std::array<dataplane::IndexTables, 2>& tables)
@@ -114,12 +114,12 @@ class TwoTables final : public FrameCheck {
     return last > first && addresses_[(first + 1) % 2][place] == address;
   }
 
-  std::atomic<std::uint64_t> known{0};  // changes, of which the switch may know
-  std::atomic<std::uint64_t> made{0};   // of which it does
+  std::atomic<std::uint64_t> known{0};  // changes that the switch may have
+  std::atomic<std::uint64_t> made{0};   // changes that it has
 
  private:
   std::array<std::vector<std::uint64_t>, 2> addresses_;
-  std::vector<std::uint64_t> made_before_;  // each frame was sent
+  std::vector<std::uint64_t> made_before_;  // changes made before each frame was sent
 };
 
 class InstallRun {
@@ -177,7 +177,7 @@ class InstallRun {
       compiled = std::move(made);
     }
     tables_[0] = std::move(compiled.tables);
-    // Others, which lead many keys elsewhere: half as much of everything.
+    // Other tables, which lead many keys elsewhere: half as large.
     tables_[1] =
         dataplane::compile(keys_.tree().tree, {.ranges = kRangesCompiled / 2,
                                                .sets = options_.sets / 2,
@@ -186,7 +186,7 @@ class InstallRun {
     print("compile", ns, nullptr);
   }
 
-  // Asks, and takes the time of it.
+  // Sends a request, and times it.
   void ask(base::Histogram& ns, const char* word, const std::string& body) {
     const base::Stopwatch watch;
     const auto answer = client_->ask(word, body);
@@ -195,7 +195,7 @@ class InstallRun {
       throw std::runtime_error("the switch takes no tables: " + client_->refused());
     }
   }
-  // So that each change meets frames.
+  // Ensures that frames are in flight during each change.
   static void wait_for_frames(const FrameTraffic& traffic) {
     constexpr std::uint64_t kBetween = 512;
     const std::uint64_t from = traffic.received();

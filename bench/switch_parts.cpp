@@ -29,10 +29,10 @@ constexpr std::array<PartsWay, 2> kPartsWays{
     {{"one-sided", Access::one_sided}, {"in-network", Access::in_network}}};
 constexpr std::array<std::uint32_t, 4> kParts{1, 2, 5, 10};
 
-/// What scans of one way in so many parts took in one round.
+/// The results of scans of one way in so many parts in one round.
 struct PartsSample {
   double reads = 0;  // of memory, for one scan
-  double trips = 0;  // that a walk waited for; those of parts go on side by side
+  double trips = 0;  // that a walk waited for; parts run concurrently
   double median_ns = 0;
   double p99_ns = 0;
 };
@@ -88,7 +88,7 @@ class PartsRun {
                        "cannot connect");
     const Map map = value_or_throw(store.open_map(options_.map), "cannot open the map");
     const auto traffic = [&] { return client::StoreImpl::of(store).read_traffic(); };
-    scan(map, 0, kParts.back());  // as many walks as there will be
+    scan(map, 0, kParts.back());  // as many walks as will be used
     for (std::size_t i = 0; i < kParts.size(); ++i) {
       base::Random random(seed);
       for (std::uint64_t n = 0; n < options_.ops / 4; ++n) scan(map, draw(random), kParts[i]);
@@ -132,7 +132,7 @@ class PartsRun {
     report_.line(line);
   }
 
-  // What the most parts add to one, with tables to without.
+  // The cost of the most parts compared with one, with tables and without.
   void print_ratio(const std::array<PartsSamples, kPartsWays.size()>& samples) {
     const auto added = [&](std::size_t way, double PartsSample::*field) {
       return median_of(samples[way].back(), field) - median_of(samples[way].front(), field);

@@ -65,7 +65,7 @@ TEST(RunSwitch, APartOfAScanAddsFewerReadsThroughTheSwitch) {
       EXPECT_EQ(number(line, "parts"), (std::array{1, 2, 5, 10})[i]);
       EXPECT_GT(number(line, "p50_ns"), 0);
       if (way == 1) {
-        // No more than 1024 bytes of items come by one READ.
+        // A READ brings at most 1024 bytes of items.
         EXPECT_GE(number(line, "reads_per_op"), 4);
         EXPECT_LT(number(line, "reads_per_op"), number(read[i], "reads_per_op"));
       } else if (i != 0) {
@@ -74,8 +74,8 @@ TEST(RunSwitch, APartOfAScanAddsFewerReadsThroughTheSwitch) {
     }
   }
   EXPECT_EQ(read[8].at("target"), "in-network/one-sided");
-  // Tables lead to every leaf here, so a part costs one READ, where a walk from leaf to leaf asks
-  // for the place of each as well: parts save READs.
+  // Tables lead to every leaf here, so a part costs one READ, while a walk from leaf to leaf reads
+  // the place of each as well: parts save READs.
   EXPECT_LT(number(read[8], "added_reads_ratio"), 0.35);
   EXPECT_GT(number(read[8], "added_reads_ratio"), -1);
 }
@@ -101,7 +101,7 @@ TEST(RunSwitch, HintsAreAdmittedWhereNothingIsWritten) {
       1, 1e-9);
 }
 
-// The whole of Fig. 10, tiny.
+// The whole of Fig. 10, with tiny sizes.
 TEST(RunSwitch, NodesBehindAFatTreeSpendNoMoreOnHintedGets) {
   SwitchRunOptions options = tiny_switch("fat-tree");
   options.ops = 1'000;
@@ -129,7 +129,7 @@ TEST(RunSwitch, NodesBehindAFatTreeSpendNoMoreOnHintedGets) {
     EXPECT_EQ(read[i + 2].at("target"), "hinted/from-root");
     EXPECT_GT(number(read[i + 2], "node_cpu_ratio"), 0);
   }
-  // More clients come to a higher rate, as long as nodes are not busy all the time.
+  // More clients reach a higher rate, as long as nodes are not saturated.
   const std::size_t clients = 3 * 4;
   EXPECT_EQ(read[clients].at("figure"), "tree-clients");
   EXPECT_GT(number(read[clients + 3], "model_ops_per_second"),
@@ -141,7 +141,7 @@ TEST(EthernetModel, RatesAreThoseOfTripsOrOfTheBusiestNode) {
   EXPECT_NEAR(model_closed_rate(one, 1, 9'000, 1), 1e5, 1);
   EXPECT_NEAR(model_closed_rate(one, 5, 9'000, 1), 5e5, 5e3) << "nobody waits";
   EXPECT_NEAR(model_closed_rate(one, 100, 9'000, 1), 1e6, 1);
-  // A node that has three fourths of the requests has all of its time taken.
+  // A node with three fourths of the requests is saturated.
   const ModelledServer two[] = {{0.75, 1'000}, {0.25, 1'000}};
   EXPECT_NEAR(model_closed_rate(two, 200, 9'000, 1), 1e6 / 0.75, 3e4);
 }
@@ -210,8 +210,8 @@ TEST(RunSwitch, HopsWalkFromTheRootOrFromWhereTablesLead) {
                    number(read[1], "mean_ns") / number(read[0], "mean_ns"));
 }
 
-// The READs of each point are those that `in-network` counts over all keys: exactly as many as
-// levels and a leaf without tables, and with them as many as draws of keys let them be.
+// The READs of each point are those that `in-network` counts over all keys: without tables exactly
+// the levels plus a leaf, and with them as many as random draws of keys permit.
 TEST(RunSwitch, HopsOfEachFigure) {
   SwitchRunOptions options = tiny_switch("hops");
   options.keys = 2000;
@@ -280,7 +280,7 @@ TEST(RunSwitch, ForwardingLosesNothing) {
     EXPECT_EQ(read[i].at("ops"), 5000);
     EXPECT_EQ(read[i].at("dropped"), 0);
     EXPECT_EQ(read[i].at("misrouted"), 0);
-    // The switch is a part of all that the core does.
+    // The switch is part of the core's whole work.
     EXPECT_GT(number(read[i], "switch_frames_per_second"), number(read[i], "frames_per_second"));
   }
   EXPECT_DOUBLE_EQ(

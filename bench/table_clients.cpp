@@ -65,7 +65,7 @@ class GetsBeside {
   Map map_;
 };
 
-/// One client's query, and how long it took.
+/// One client's query, and its time.
 struct Asked {
   double seconds = 0;
   std::uint64_t hash = 0;
@@ -85,7 +85,8 @@ Asked ask_one(TableClient& at, const std::vector<std::byte>& message) {
   return asked;
 }
 
-/// All clients begin together, each on its own thread. Errors: rethrows what one of them threw.
+/// All clients begin together, each on its own thread. Errors: rethrows an exception of one of
+/// them.
 template <class AskOne>
 std::vector<Asked> ask_together(std::size_t count, AskOne&& ask) {
   std::vector<Asked> asked(count);
@@ -119,7 +120,7 @@ double slowest(const std::vector<Asked>& asked) {
   return std::ranges::max_element(asked, {}, &Asked::seconds)->seconds;
 }
 
-/// What all clients reached beside what one did.
+/// The rates of all clients compared with those of one.
 void add_rates(PointSample& sample, const TableData& data, const std::vector<Asked>& alone,
                const std::vector<Asked>& together) {
   const double seconds = slowest(together);
@@ -137,7 +138,7 @@ void add_rates(PointSample& sample, const TableData& data, const std::vector<Ask
   sample.numbers.emplace_back("slowest_to_fastest", seconds / fastest);
 }
 
-/// Each client goes such a way of its own.
+/// Each client uses a way of its own.
 PointSample measure_ways(const TableOptions& options, const TableQuery& query, const WayMaker& make,
                          std::uint32_t count) {
   const auto data = TableData::of(query.spec(options.table_bytes, options.seed));
@@ -153,7 +154,7 @@ PointSample measure_ways(const TableOptions& options, const TableQuery& query, c
     asked.rows = bytes / kResultRowBytes;
     return asked;
   };
-  static_cast<void>(ask_together(count, ask));  // so that all was touched
+  static_cast<void>(ask_together(count, ask));  // touches all memory
   const std::vector<Asked> alone = ask_together(1, ask);
   PointSample sample;
   add_rates(sample, *data, alone, ask_together(count, ask));
@@ -169,12 +170,12 @@ PointSample measure_clients(const TableOptions& options, const TableQuery& query
   for (std::uint32_t i = 0; i < count; ++i) clients.push_back(TableClient::open(node->address()));
   GetsBeside gets(node->address());
 
-  static_cast<void>(ask_together(clients, 1, message));  // so that all was touched
+  static_cast<void>(ask_together(clients, 1, message));  // touches all memory
   const std::vector<Asked> alone = ask_together(clients, 1, message);
   const std::vector<Asked> together = ask_together(clients, count, message);
   const double seconds = slowest(together);
 
-  // The same once more, with gets beside them; and before, while all clients ask nothing.
+  // Repeats it with concurrent gets; and before, measures gets with idle clients.
   const base::Stopwatch idle;
   const base::Histogram before = gets.measure([&] {
     return static_cast<double>(idle.elapsed_ns()) * 1e-9 >= std::min(kIdleSeconds, 4 * seconds);
@@ -214,7 +215,7 @@ std::vector<MeasuredPoint> client_points(const TableOptions& options) {
   const TableQuery query = table_queries(one, "distinct").front();
   const auto message = message_of(query);
   std::vector<MeasuredPoint> points;
-  // `others`: the threads and processes that work besides each client.
+  // `others`: the threads and processes that work in addition to each client.
   const auto add = [&](const std::string& target, const std::string& transport,
                        std::uint32_t others, auto measure) {
     if (!is_chosen(options.targets, target)) return;

@@ -50,7 +50,7 @@ void fill_row(base::Random& random, std::byte* row) {
   std::memcpy(row, words, sizeof words);
 }
 
-/// Letters and digits, in which half of the time each of the hits stands somewhere in a quarter.
+/// Letters and digits; in half of the texts each hit stands somewhere in a quarter.
 void fill_text(base::Random& random, std::byte* row) {
   constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
@@ -107,7 +107,7 @@ PassTime pass_over(const TableData& data, Use&& use) {
     checksum += use(span.rows, span.bytes());
   }
   PassTime time = watch.elapsed();
-  // The sum is looked at, so that it is made.
+  // Uses the sum, so that it is computed.
   time.seconds += checksum == 1 ? 1e-9 : 0;
   return time;
 }
@@ -222,7 +222,7 @@ PassTime read_pass(const TableData& data) {
 }
 
 PassTime copy_pass(const TableData& data) {
-  // As large as what a table is copied to, and touched before.
+  // As large as a copied table, and touched in advance.
   static HugeBuffer to;
   if (to.bytes() < data.bytes()) {
     to = HugeBuffer(data.bytes());

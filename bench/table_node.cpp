@@ -37,7 +37,7 @@ T table_value_or_throw(TableResult<T> result, std::string_view what) {
   return std::move(*result);
 }
 
-/// Memory that is filled from its begin.
+/// Memory that is filled from the beginning.
 class MemorySink final : public table::RowSink {
  public:
   explicit MemorySink(std::span<std::byte> memory) : memory_(memory) {}
@@ -114,7 +114,7 @@ TableNode::TableNode(const TableData& data, NodeTransport transport) {
       client::StoreImpl::of(store).tables()->create(kTableName, data.table()->schema(),
                                                     {.encrypted = data.table()->encrypted()}),
       "cannot make a table");
-  // An encrypted table is encrypted anew, for each has a key of its own.
+  // An encrypted table is encrypted again, since each has a key of its own.
   auto from = data.new_cipher();
   auto to =
       from ? std::optional(value_or_throw(
@@ -173,7 +173,8 @@ KeepingServer::KeepingServer(const TableSpec& spec, std::span<const std::byte> m
 }
 
 KeepingServer::~KeepingServer() {
-  // The servers that were forked after this one have the line too; this ends it for all.
+  // Servers that were forked after this one have the descriptor too; this closes the connection for
+  // all.
   ::shutdown(line_.number(), SHUT_RDWR);
   line_.close();
   base::wait_for_child(process_);

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::size_t kGroupBytes = std::size_t{64} << 20;
 
-/// What one run gave.
+/// The result of one run.
 struct StageRun {
   wire::QueryNumbers numbers{};
   std::uint64_t rows = 0;
@@ -35,11 +35,11 @@ struct StageRun {
 struct StageOptions {
   std::uint64_t seed = 0;
   base::Isa isa = base::isa();
-  bool looks = false;  ///< at every row, and at the clock after every step
+  bool looks = false;  ///< reads every row, and the clock after every step
 };
 
-/// A run as a node's helper steps it (kinds/table/offload/query_run.cpp), into 64 KiB that are
-/// always taken.
+/// A run in steps, as by a node's helper (kinds/table/offload/query_run.cpp), into 64 KiB that are
+/// always drained.
 StageRun run_into_stage(const TableData& data, const table::Pipeline& pipeline,
                         const StageOptions& options) {
   table::SnapshotSource source(data.table());
@@ -70,7 +70,7 @@ StageRun run_into_stage(const TableData& data, const table::Pipeline& pipeline,
   return result;
 }
 
-/// A pass beside those that read the same pages, right before and after it.
+/// A pass between two that read the same pages.
 class BesideReading {
  public:
   explicit BesideReading(const TableData& data) : data_(data), before_(read_pass(data)) {}
@@ -111,7 +111,7 @@ MeasuredPoint stage_point(const TableOptions& options, const std::string& target
     const table::Pipeline pipeline = pipeline_of(message_of(query), data->table()->schema());
     PointSample sample;
     run_pinned([&] {
-      // Once with a look at every row and at the clock: neither is in the rate.
+      // One run reads every row and the clock: neither is in the rate.
       StageOptions run{.seed = options.seed, .isa = isa, .looks = true};
       const StageRun hashed = run_into_stage(*data, pipeline, run);
       run.looks = false;
@@ -131,7 +131,7 @@ MeasuredPoint stage_point(const TableOptions& options, const std::string& target
   return point;
 }
 
-/// One pass over all rows of `data`, which gives the hash of the rows that a query's result has.
+/// One pass over all rows of `data`, which returns the hash of the query's result rows.
 template <class Pass>
 MeasuredPoint peer_point(const TableOptions& options, std::string target, const TableQuery& query,
                          Pass pass) {
@@ -174,7 +174,7 @@ std::uint64_t absl_groups(const TableData& data, const TableQuery& query, PassTi
   time = watch.elapsed();
   std::uint64_t hash = 0;
   for (const auto& [key, sum] : sums) {
-    // As a group's row: key, sum in two halves, no nulls.
+    // As a row of a group: key, sum in two halves, no nulls.
     const std::uint64_t row[] = {key, static_cast<std::uint64_t>(table::low_half(sum)),
                                  static_cast<std::uint64_t>(table::high_half(sum)), 0};
     hash += hash_of_rows(std::as_bytes(std::span(row)), sizeof row);
@@ -211,7 +211,7 @@ std::uint64_t re2_selection(const TableData& data, const TableQuery& query, Pass
   return hash;
 }
 
-/// Decrypts everything, 32 KiB at a time, with OpenSSL as it is, and selects nothing.
+/// Decrypts everything, 32 KiB at a time, with plain OpenSSL, and selects nothing.
 std::uint64_t evp_decryption(const TableData& data, const TableQuery&, PassTime& time) {
   auto cipher =
       value_or_throw(table::CtrCipher::derived(TableData::key(), data.table()->salt(),

@@ -43,7 +43,7 @@ std::set<std::string> targets_of(const PointLines& lines) {
   return targets;
 }
 
-// That all ways give the same rows is looked at by the run itself (result_hashes_equal).
+// The run itself checks that all ways give the same rows (result_hashes_equal).
 
 TEST(RunTable, SelectsInEveryWay) {
   TableOptions options = tiny_table("select");
@@ -62,7 +62,7 @@ TEST(RunTable, SelectsInEveryWay) {
   for (const Json& line : lines.runs_with("target", "buffers")) {
     EXPECT_EQ(line.at("transport"), "shm") << line;
     EXPECT_LE(line.at("buffer_bytes_per_op"), line.at("bytes_per_op")) << line;
-    // All but what one stage holds, which comes with the answer.
+    // All but the content of one stage, which comes with the answer.
     if (line.at("percent") != 100) continue;
     EXPECT_GT(line.at("buffer_bytes_per_op"), 59) << line;
   }
@@ -73,7 +73,7 @@ TEST(RunTable, SelectsInEveryWay) {
   }
   for (const Json& line : lines.runs_with("target", "pull")) {
     EXPECT_EQ(line.at("bytes_per_op"), 64) << line;
-    // By READs the node does nothing.
+    // With READs the node does nothing.
     if (line.at("transport") != "shm") continue;
     EXPECT_EQ(line.at("node_busy_ms"), 0) << line;
   }
@@ -127,7 +127,7 @@ TEST(RunTable, DecryptsInEveryWay) {
     if (line.value("percent", 0) != 100) continue;
     EXPECT_EQ(line.at("result_rows"), 16384) << line;
   }
-  // The rows are those that the same seed gives without encryption.
+  // The rows equal those of the same seed without encryption.
   TableOptions plain = tiny_table("select");
   plain.targets = {"stage"};
   const PointLines beside = table_lines(plain);

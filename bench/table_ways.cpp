@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMergeSeed = 2;
 
-/// Where a client's rows come to lie.
+/// The memory of a client's result rows.
 HugeBuffer& result_memory(std::uint64_t bytes) {
   static HugeBuffer memory;
   if (memory.bytes() < bytes) {
@@ -29,7 +29,7 @@ HugeBuffer& result_memory(std::uint64_t bytes) {
   return memory;
 }
 
-/// Copies what comes of a query; partial groups become whole ones.
+/// Copies the results of a query; merges partial groups.
 class Receiver {
  public:
   Receiver(const table::Pipeline& pipeline, std::span<std::byte> into)
@@ -76,7 +76,7 @@ wire::QueryNumbers query_node(TableClient& at, std::span<const std::byte> messag
   return *done;
 }
 
-/// Rows that lie one behind the other.
+/// Contiguous rows in memory.
 class RowsInMemory final : public table::RowSource {
  public:
   RowsInMemory(std::span<const std::byte> rows, std::uint32_t row_bytes)
@@ -95,7 +95,7 @@ class RowsInMemory final : public table::RowSource {
   std::size_t used_ = 0;
 };
 
-/// What a client and its node have together while a point is measured.
+/// The state of a client and its node while a point is measured.
 struct NodeScene {
   std::shared_ptr<const TableNode> node;
   TableClient client;
@@ -120,7 +120,7 @@ TableWay pushed_way(const std::shared_ptr<const TableData>& data, NodeTransport 
           [scene] { return scene->numbers; }};
 }
 
-/// Copies all rows of a node's table to here, decrypted. Returns their bytes.
+/// Copies all rows of a node's table to this process, decrypted. Returns their bytes.
 std::size_t pull_rows(NodeScene& scene, std::span<std::byte> into) {
   client::RunLimits limits;
   limits.within_call = true;
@@ -147,7 +147,7 @@ PointSample measure_way(const TableOptions& options, const TableQuery& query, co
   const TableWay way = make(data);
   PointSample sample;
   run_pinned([&] {
-    std::size_t bytes = way.ask(into);  // so that all memory was touched
+    std::size_t bytes = way.ask(into);  // touches all memory
     const std::uint64_t queries = is_short ? options.short_queries : 1;
     const base::Stopwatch watch;
     for (std::uint64_t i = 0; i < queries; ++i) {
@@ -172,7 +172,7 @@ PointSample measure_way(const TableOptions& options, const TableQuery& query, co
   return sample;
 }
 
-/// What comes of a query while nothing is done with it but counting.
+/// The results of a query if they are only counted.
 struct Arrival {
   wire::QueryNumbers numbers{};
   std::uint64_t rows = 0;
@@ -200,7 +200,7 @@ Arrival await_rows(TableClient& at, std::span<const std::byte> message, std::siz
   return arrival;
 }
 
-/// `transport`: empty where none is taken.
+/// `transport`: empty for none.
 MeasuredPoint asking_point(const TableOptions& options, const std::string& target,
                            const std::string& transport, const TableQuery& query) {
   Json parameters = query.parameters;
@@ -225,7 +225,7 @@ MeasuredPoint arrival_point(const TableOptions& options, NodeTransport transport
     const std::size_t row_bytes = pipeline.result.row_bytes();
     PointSample sample;
     run_pinned([&] {
-      // Once with a look at every row, which is not in the rate.
+      // One run reads every row; it is not in the rate.
       const Arrival hashed = await_rows(scene->client, message, row_bytes, into_buffers, true);
       const base::Stopwatch watch;
       const Arrival timed = await_rows(scene->client, message, row_bytes, into_buffers, false);
@@ -252,7 +252,7 @@ MeasuredPoint way_point(const TableOptions& options, const std::string& target,
                         const std::string& transport, const TableQuery& query, bool is_short,
                         WayMaker make) {
   MeasuredPoint point = asking_point(options, target, transport, query);
-  // The client; the process that serves; a node's helper, which works beside its worker.
+  // The client; the serving process; a node's helper, in addition to its worker.
   point.threads = target == "local" ? 1 : target == "remote" ? 2 : 3;
   point.measure = [=] { return measure_way(options, query, make, is_short); };
   return point;
@@ -297,7 +297,7 @@ TableWay pull_way(const std::shared_ptr<const TableData>& data, NodeTransport tr
 std::vector<MeasuredPoint> way_points(const TableOptions& options, std::string_view experiment) {
   std::vector<MeasuredPoint> points;
   const bool is_short = experiment == "response";
-  // Nothing is merged, so that each row comes once.
+  // Nothing is merged, so each row arrives once.
   const bool comes_as_it_is = experiment == "project" || experiment == "select";
   const auto wants = [&](std::string_view target) { return is_chosen(options.targets, target); };
   const std::vector<TableQuery> queries = table_queries(options, experiment);

@@ -22,11 +22,11 @@
 namespace espalier::bench {
 namespace {
 
-// Bytes of a length known at compile time, and how to come from and to a view of them.
+// Bytes of a length known at compile time, with conversions from and to a view of them.
 template <std::size_t kBytes>
 struct Fixed {
   using Type = std::array<char, kBytes>;
-  using Wanted = Type;  // what a search is given
+  using Wanted = Type;  // the argument of a search
 
   struct Less {
     bool operator()(const Type& a, const Type& b) const {
@@ -197,7 +197,7 @@ std::unique_ptr<Target> make(const TargetOptions& options) {
   return std::make_unique<AbslTarget<Key, Value>>(options);
 }
 
-// The lengths that have a form of their own; all others are kept as strings.
+// The lengths with types of their own; all others are stored as strings.
 using Maker = std::unique_ptr<Target> (*)(const TargetOptions&);
 struct Form {
   std::uint32_t key_bytes;

@@ -37,7 +37,7 @@ bool writes(const Request& request) {
          (request.tag & kReadModifyWriteTag) != 0;
 }
 
-// A transaction with one cursor. Left without commit(), it is as if it had never been.
+// A transaction with one cursor. Without commit() it has no effect.
 class LmdbTransaction {
  public:
   LmdbTransaction(MDB_env* env, MDB_dbi dbi, bool writing) : dbi_(dbi) {
@@ -155,7 +155,7 @@ class LmdbSession : public SerialSession<LmdbSession> {
     return before == MDB_NOTFOUND ? mdb_cursor_get(cursor, &key, &value, MDB_FIRST) : before;
   }
 
-  // `refused`: the status that says that the write found nothing to do.
+  // `refused`: the status of a write that found nothing to do.
   static void take(int status, int refused, const Request& request, Answers& answers) {
     if (status == MDB_SUCCESS || status == refused) {
       answers.written(request.tag, status == MDB_SUCCESS);

@@ -31,8 +31,8 @@ class RedisSession : public TargetSession {
     run_window(requests, answers, nullptr);
   }
 
-  // A request's time begins when it is put into the buffer and ends when its answer is read, so
-  // waiting for those that travel in the same packet is part of it.
+  // A request's time begins when it is buffered and ends when its answer is read, so it includes
+  // waiting for those that travel in the same packet.
   void run_timed(std::span<const Request> requests, Answers& answers,
                  Latencies& latencies) override {
     run_window(requests, answers, &latencies);
@@ -108,7 +108,7 @@ class RedisTarget : public Target {
     try {
       connection_.command({"FLUSHDB"});
     } catch (const std::exception&) {
-      // It is gone, and so is what it held.
+      // The server is gone, and so is its content.
     }
   }
 
@@ -120,7 +120,7 @@ class RedisTarget : public Target {
 
   std::optional<Resident> resident_elsewhere() override {
     if (server_) return resident(server_->process());
-    // It looks at its memory ten times a second: let it wait for an item that never comes.
+    // It updates its memory statistics ten times a second: waits for an item that never comes.
     connection_.command({"BLPOP", "espalier-bench-nothing", "0.25"});
     const std::string text = connection_.info("memory", "used_memory_rss");
     Resident result;
@@ -164,7 +164,7 @@ class RedisTarget : public Target {
   RedisConnection connection_;  // for all but the sessions
   std::unique_ptr<RedisForm> form_;
   std::string version_;
-  bool ours_ = false;  // what it holds
+  bool ours_ = false;  // its content
 };
 
 }  // namespace

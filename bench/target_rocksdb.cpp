@@ -76,7 +76,7 @@ class RocksdbSession : public SerialSession<RocksdbSession> {
       const std::string_view key = iterator_->key().ToStringView();
       if (bounded && key > request.high) break;
       sum += item_hash(key, iterator_->value().ToStringView());
-      if (++count == request.limit) break;  // moving on to an unwanted item costs time
+      if (++count == request.limit) break;  // advancing to an unused item costs time
       iterator_->Next();
     }
     if (!iterator_->status().ok()) return answers.fail(iterator_->status().ToString());

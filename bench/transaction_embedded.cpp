@@ -63,7 +63,7 @@ class EmbeddedTransactions final : public TransactionSession {
     static_cast<void>(change(values_));
   }
 
-  // Plain gets, which need not be of one moment: all of them are conditions.
+  // Plain gets, which need not be of one moment: all of them become conditions.
   bool try_to_modify(std::span<const TransactionKey> keys, const Change& change) {
     values_.resize(keys.size());
     asked_.clear();

@@ -20,7 +20,7 @@ void require_transaction(const rocksdb::Status& status) {
   if (!status.ok()) throw std::runtime_error("RocksDB: " + status.ToString());
 }
 
-/// Of a transaction whose locks others have, or had: it begins again.
+/// Whether a transaction failed because of other transactions' locks: then it is retried.
 bool comes_again(const rocksdb::Status& status) {
   return status.IsBusy() || status.IsTimedOut() || status.IsTryAgain();
 }
@@ -111,7 +111,7 @@ class RocksdbTransactions final : public TransactionSession {
   rocksdb::TransactionDB& db_;
   rocksdb::WriteOptions write_;
   rocksdb::TransactionOptions options_;
-  std::unique_ptr<rocksdb::Transaction> transaction_;  // used again and again
+  std::unique_ptr<rocksdb::Transaction> transaction_;  // reused
   std::vector<std::string> values_;
   std::string found_;
 };

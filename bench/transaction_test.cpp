@@ -39,7 +39,7 @@ PointLines transaction_lines(const TransactionBenchOptions& options) {
   return lines;
 }
 
-// By both ways the same is read, and all replicas have the same in the end, or the run fails.
+// Both ways read the same, and all replicas are equal in the end, or the run fails.
 TEST(RunTransactionConcurrency, BothWaysThroughChainsComeToTheSame) {
   TransactionBenchOptions options = tiny_transactions("line");
   options.transports = {NodeTransport::shm, NodeTransport::roce_memif, NodeTransport::roce_udp};
@@ -58,8 +58,8 @@ TEST(RunTransactionConcurrency, BothWaysThroughChainsComeToTheSame) {
   }
 }
 
-// Records that have come to a replica are durable but by the policy `cache`, by which the replica
-// writes them back; replicas have the same whatever the policy is.
+// Records that have arrived at a replica are durable, except with the policy `cache`, with which
+// the replica writes them back; replicas are equal with each policy.
 TEST(RunTransactionConcurrency, RecordsAreDurableByEveryPolicy) {
   TransactionBenchOptions options = tiny_transactions("line");
   options.transports = {NodeTransport::shm, NodeTransport::roce_udp};
@@ -73,7 +73,7 @@ TEST(RunTransactionConcurrency, RecordsAreDurableByEveryPolicy) {
   for (const Json& line : lines.runs) {
     const bool one_by_one = line.at("target") == "one-by-one";
     const double writes = line.at("workload") == "4+2" ? 2 : 1;
-    // Into two of three replicas' rings at least, and with the number in a WRITE of its own.
+    // At least into the rings of two of three replicas, and with the number in a WRITE of its own.
     const double least = one_by_one ? 3 * writes : 2;
     if (line.at("placement") == "cache") {
       EXPECT_EQ(number(line, "granules_per_op"), 0) << line.dump();
@@ -106,7 +106,7 @@ TEST(RunTransactionConcurrency, BothClocksAnswerTheSame) {
   EXPECT_EQ(lines.runs_with("clock", "shared").size(), 2u);
 }
 
-// They fork, which ThreadSanitizer does not follow.
+// They fork, which ThreadSanitizer does not support.
 TEST(RunTransaction, ChainsHaveWhatOneNodeHas) {
   TransactionBenchOptions options = tiny_transactions("nodes");
   options.nodes = {2};

@@ -15,7 +15,7 @@ class TreePoints {
  public:
   explicit TreePoints(const YcsbOptions& base) : base_(base) {}
 
-  // A point that starts from the base; `set` changes its options. Peers stay in if `with_peers`.
+  // A point based on the defaults; `set` changes its options. Peers are kept if `with_peers`.
   template <class Set>
   void add(std::string label, Workload workload, bool with_peers, Set set) {
     TreePoint point{std::move(label), base_};
@@ -75,7 +75,7 @@ void add_node_sizes(TreePoints& points) {
     for (const Workload workload : {Workload::get, Workload::load, Workload::scan}) {
       points.add(fmt::format("node_bytes={}", bytes), workload, false, [=](YcsbOptions& options) {
         options.node_bytes = bytes;
-        // The same share of the node as by default, as far as logs may be so small or large.
+        // The same share of the node as by default, within the limits of a log's size.
         options.log_bytes = std::clamp<std::uint32_t>(bytes / 16, 64, 2048);
         options.scan_items = 50;
       });
@@ -99,7 +99,7 @@ void add_key_sizes(TreePoints& points) {
         options.key_source = KeySource::random;
         options.key_bytes = bytes;
         options.value_bytes = bytes;
-        options.scan_items = 1;  // isolates the way down the tree, as the paper does
+        options.scan_items = 1;  // isolates the descent of the tree, as the paper does
       });
     }
   }

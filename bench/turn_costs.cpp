@@ -15,7 +15,7 @@ namespace {
 // Time for which the other threads have the client's core; longer if the wake-up is late.
 constexpr timespec kPause{0, 50'000};
 
-/// Hands answers on, and knows how many there were.
+/// Passes answers on, and counts them.
 class Counting final : public Handler {
  public:
   explicit Counting(Handler& to) : to_(to) {}

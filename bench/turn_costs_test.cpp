@@ -44,7 +44,7 @@ class Founds final : public Handler {
   std::size_t found_ = 0;
 };
 
-// Both spin all the while.
+// Both spin all the time.
 TEST(TurnCosts, OfTwoNodesThatSpinTheOneThatIsAskedHasCosts) {
   const auto asked = start_own_node(spinning_node_config());
   const auto idle = start_own_node(spinning_node_config());

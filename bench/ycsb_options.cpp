@@ -27,7 +27,7 @@ constexpr std::pair<std::string_view, KeySource> kKeySources[] = {
     {"integers", KeySource::integers},  {"prefix", KeySource::prefix}, {"url", KeySource::url},
     {"ascending", KeySource::ascending}};
 
-/// Null: it has none.
+/// Null: none.
 KeySet::Shape shape_of(KeySource source) {
   switch (source) {
     case KeySource::integers: return integer_key;

@@ -90,7 +90,7 @@ TEST_P(YcsbWorkload, AllTargetsAnswerAlikeWithManyInFlight) {
   expect_same_answers(tiny_ycsb(GetParam()));
 }
 
-// Apart from the others, for redis-server may be missing.
+// Separate, since redis-server may be missing.
 class YcsbRedis : public NeedsRedis<testing::TestWithParam<Workload>> {};
 
 TEST_P(YcsbRedis, AnswersAsOthersDo) {
