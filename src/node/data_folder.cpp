@@ -236,7 +236,10 @@ std::expected<void, std::string> DataFolder::check_regions(offload::Services& se
     persistent.insert(entry->id);
   }
   if (!files.is_open()) return {};
-  const auto kept = files.keep_only(persistent);
+  const bool has_loss = recovered().cut && recovered().cut->accepted;
+  const auto kept = files.keep_only(
+      persistent, has_loss ? region::RegionFiles::Leftover::set_aside
+                           : region::RegionFiles::Leftover::removed);
   return kept ? std::expected<void, std::string>() : std::unexpected(message(kept.error()));
 }
 

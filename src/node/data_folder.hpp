@@ -96,7 +96,7 @@ class DataFolder {
   /// Opens the folder of persistent regions, if the configuration has any.
   std::expected<void, std::string> open_regions(const Terms& terms, offload::Services& services);
   /// Requires that each recovered persistent region has its file; removes files of no region.
-  static std::expected<void, std::string> check_regions(offload::Services& services);
+  std::expected<void, std::string> check_regions(offload::Services& services);
   /// Has objects continue safely where a loss was accepted.
   std::expected<void, std::string> go_on_after_loss(offload::Services& services,
                                                     std::span<const offload::Kind> own_kinds);

@@ -102,12 +102,20 @@ void RegionFiles::remove_due() noexcept {
   });
 }
 
-Result<void> RegionFiles::keep_only(const std::set<std::uint32_t>& ids) {
+Result<void> RegionFiles::keep_only(const std::set<std::uint32_t>& ids, Leftover others) {
   DIR* const folder = ::opendir(path_.c_str());
   if (folder == nullptr) return refused_by_system();
   while (const dirent* const entry = ::readdir(folder)) {
     const auto id = id_in(entry->d_name);
-    if (id && !ids.contains(*id)) ::unlink(path_of(*id).c_str());
+    if (!id || ids.contains(*id)) continue;
+    const std::string path = path_of(*id);
+    if (others == Leftover::removed) {
+      ::unlink(path.c_str());
+    } else if (::rename(path.c_str(), (path + ".lost").c_str()) != 0) {
+      const auto refused = refused_by_system();
+      ::closedir(folder);
+      return refused;
+    }
   }
   ::closedir(folder);
   return {};

@@ -80,9 +80,14 @@ class RegionFiles final : public store::StorePart {
   /// Removes a dropped region's file once this sink's records up to `sequence` are durable, which
   /// is checked whenever a file is made or removed. The sink outlives the regions.
   void remove(std::uint32_t id, catalog::RedoSink& sink, std::uint64_t sequence) noexcept;
-  /// Removes the files of all other ids, which crashes left. Errors: system. Requires: no file is
-  /// being made; the drops of all other regions are durable.
-  Result<void> keep_only(const std::set<std::uint32_t>& ids);
+  /// What becomes of files without a region.
+  enum class Leftover : std::uint8_t {
+    removed,   ///< their regions were dropped, or crashes left them
+    set_aside  ///< records were lost, perhaps those of their regions: "ID.lost" is for people
+  };
+  /// Keeps the files of these ids alone. Errors: system. Requires: no file is being made; if others
+  /// are removed, the drops of all other regions are durable.
+  Result<void> keep_only(const std::set<std::uint32_t>& ids, Leftover others = Leftover::removed);
 
  private:
   struct Removal {

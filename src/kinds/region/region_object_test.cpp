@@ -482,6 +482,15 @@ TEST_F(PersistentRegions, FilesGoOnceADropIsDurable) {
   store_.catalog.record_to(nullptr);
 }
 
+TEST_F(PersistentRegions, FilesWhoseRegionsMayBeLostAreSetAside) {
+  make("r", 100);
+  using Leftover = RegionFiles::Leftover;
+  ASSERT_TRUE(store_.parts.of<RegionFiles>().keep_only({}, Leftover::set_aside));
+  EXPECT_EQ(files(), 1u);
+  ASSERT_TRUE(store_.parts.of<RegionFiles>().keep_only({}));
+  EXPECT_EQ(files(), 1u) << "it is no region's file any more";
+}
+
 TEST_F(PersistentRegions, HaveNoAtomicsOverAFabric) {
   const auto table = *fabric::RegionTable::create(7);
   const auto made = make("r", 100);
