@@ -86,9 +86,9 @@ class TopologyController {
   /// Has all that can be reached follow. Errors: those of nodes, of which all must be reached; then
   /// it is over, and another controller is to be made.
   Result<Round> round();
-  /// Has `restart` restart each switch, from this number on, one by one with the rounds that follow:
-  /// the next when the one before has been gone, and all have their tables again. `restart` need
-  /// not wait for that.
+  /// Has `restart` restart each switch, from this number on, one by one with the rounds that
+  /// follow: the next when the one before has been gone, and all have their tables again. `restart`
+  /// need not wait for that.
   void restart_all(std::function<void(std::size_t number)> restart, std::size_t first = 0);
   [[nodiscard]] bool is_restarting() const { return restart_ != nullptr; }
   /// The switch that is to be restarted next. Requires: is_restarting().
