@@ -120,7 +120,7 @@ TEST_F(InNetwork, AGetTakesOneTripThroughTwoSwitchesInARow) {
   EXPECT_GT(behind_->redirected(), since);
 }
 
-// Where READs go that no table has met is told with the tables, and again when the root has moved.
+// Where READs go that no table has met is sent with the tables, and again when the root has moved.
 TEST_F(InNetwork, BeforeACardSwitchesAreToldWhereTheRootIs) {
   start();
   fill(3'000);

@@ -64,8 +64,8 @@ TEST(SwitchProgram, WhatIsHintedComesBackFromItsText) {
   const auto again = SwitchProgram::parse(program.text());
   ASSERT_TRUE(again) << again.error().line << again.error().reason;
   EXPECT_EQ(*again, program);
-  for (const std::string line : {"", "0 abc -", "1 abc", "1 abc f", "1 abc fg", "1 abc - -", "1 abc - 0", "1 abc - 9 9",
-                                 "1 xyz -", "4294967296 abc -"}) {
+  for (const std::string line : {"", "0 abc -", "1 abc", "1 abc f", "1 abc fg", "1 abc - -",
+                                 "1 abc - 0", "1 abc - 9 9", "1 xyz -", "4294967296 abc -"}) {
     EXPECT_FALSE(SwitchProgram::parse("espalier-switch 1\nmap 7 8\nhints " + line + "\n" +
                                       to_text(program.maps()[0].tables)))
         << line;

@@ -86,9 +86,9 @@ class TopologyController {
   /// Updates all reachable switches. Errors: those of nodes, all of which must be reached; after an
   /// error make another controller.
   Result<Round> round();
-  /// Has `restart` restart each switch, from this number on, one by one with the rounds that follow:
-  /// the next when the one before has been gone, and all have their tables again. `restart` need
-  /// not wait for that.
+  /// Has `restart` restart each switch, from this number on, one by one with the rounds that
+  /// follow: the next when the one before has been gone, and all have their tables again. `restart`
+  /// need not wait for that.
   void restart_all(std::function<void(std::size_t number)> restart, std::size_t first = 0);
   [[nodiscard]] bool is_restarting() const { return restart_ != nullptr; }
   /// The switch that is to be restarted next. Requires: is_restarting().

@@ -57,7 +57,7 @@ std::expected<IndexController::Did, IndexController::Fault> IndexController::rou
       return std::unexpected(lose_node(begun.error()));
     }
   }
-  if (options_.has_card) tell_root();
+  if (options_.has_card) send_root();
   const std::vector<std::string> texts =
       text_of(*changes ? std::span<const dataplane::EntryChange>(**changes)
                        : std::span<const dataplane::EntryChange>());
@@ -153,9 +153,9 @@ Result<void> IndexController::begin_generation() {
   return {};
 }
 
-// Where the root has moved the same tables are told again, with it: that is rarer than a new
+// Where the root has moved the same tables are sent again, with it: that is rarer than a new
 // generation, and a switch that has the root that was before leads READs to its successor.
-void IndexController::tell_root() {
+void IndexController::send_root() {
   if (std::exchange(root_, follower_->root()) == follower_->root()) return;
   for (Switch& each : switches_) each.current = false;
   programs_.clear();

@@ -115,7 +115,7 @@ class IndexController {
   Result<void> open_link();
   Result<void> begin_generation();
   Result<void> end_generation_before();
-  void tell_root();
+  void send_root();
   Result<void> read_feed();
   Result<void> read_shape();
   std::vector<std::string> text_of(std::span<const dataplane::EntryChange> changes) const;
@@ -144,7 +144,7 @@ class IndexController {
   bool keeps_ = false;  // keep() runs, and waits for a switch
   /// The parts of the tables as text; empty: not made yet.
   std::vector<std::string> programs_;
-  std::uint64_t root_ = 0;  // that switches have been told; 0: none
+  std::uint64_t root_ = 0;  // that switches have been sent; 0: none
   std::uint64_t changes_ = 0;
   std::uint64_t counted_ns_ = 0;
 };

@@ -121,7 +121,7 @@ Result<place::FeedCursor> IndexLink::follow() {
   return place::FeedCursor::create(*place, *view_);
 }
 
-// What is told stands before a tree that is read afterwards.
+// What it reports was so before a tree that is read afterwards.
 Result<IndexLink::FeedNews> IndexLink::read_feed(place::FeedCursor& feed) {
   const auto landing = std::make_unique<place::FeedCursor::Landing>();
   FeedNews news;

@@ -46,7 +46,7 @@ class IndexLink final : public place::RegionSource {
   /// Has the node write the map's mapping feed for as long as the lease is valid, and returns a
   /// cursor to it. Errors: unsupported (the node has none), and those of feed_open; corrupt.
   Result<place::FeedCursor> follow();
-  /// What a feed has told since it was read last: all of it that is there.
+  /// What a feed has reported since it was read last: all of it that is there.
   struct FeedNews {
     std::vector<place::MappingChange> changes;
     bool behind = false;  // others are missing

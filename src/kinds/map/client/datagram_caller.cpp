@@ -77,7 +77,7 @@ bool DatagramCaller::run(RemoteRequests& requests, NodeConnection& connection, s
   return true;
 }
 
-// Returns false, and tells nothing, where the reply is none to this.
+// Returns false, and does not call the handler, where the reply is none to this.
 bool DatagramCaller::answer(const Request& read, const wire::TakenReply& reply, Handler& handler) {
   const auto status = static_cast<wire::DatagramStatus>(reply.header.status);
   const bool found = status == wire::DatagramStatus::found;

@@ -29,8 +29,8 @@ class DatagramCaller final : public LanePart {
   /// Whether it may be asked for so: a get or a floor, and a scan forward with a limit of at most
   /// kDatagramItemsMax.
   [[nodiscard]] static bool serves(const Request& read);
-  /// Does one of a map, and tells the handler as any read does. Returns false if it goes by the
-  /// rings instead: then the handler was told nothing. Requires: serves().
+  /// Does one of a map, and calls the handler as any read does. Returns false if it goes by the
+  /// rings instead: then the handler was not called. Requires: serves().
   [[nodiscard]] bool run(RemoteRequests& requests, NodeConnection& connection, std::uint32_t map,
                          const Request& read, Handler& handler);
   /// What all its gets took: reads are gets that were answered, waits all that were sent.
