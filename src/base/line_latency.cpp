@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint64_t kUsualLatencyNs = 100;
 
-std::atomic<bool> known{false};
+std::atomic<bool> was_measured{false};
 
 #if defined(__x86_64__)
 
@@ -81,10 +81,10 @@ std::uint64_t line_latency_ns() noexcept {
 
 std::uint64_t line_latency_of_machine_ns() noexcept {
   static const std::uint64_t latency = line_latency_ns();
-  known.store(true, std::memory_order_relaxed);
+  was_measured.store(true, std::memory_order_relaxed);
   return latency;
 }
 
-bool line_latency_is_known() noexcept { return known.load(std::memory_order_relaxed); }
+bool line_latency_is_known() noexcept { return was_measured.load(std::memory_order_relaxed); }
 
 }  // namespace espalier::base
