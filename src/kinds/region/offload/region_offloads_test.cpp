@@ -132,7 +132,7 @@ TEST_F(RegionOffloads, OnePrincipalHasButSoManyKeys) {
 
 TEST_F(RegionOffloads, OneSessionHasButSoManyKeys) {
   const auto table = *fabric::RegionTable::create(7);
-  RegionHost host(*table, 1, true, node_.services().principals.of("one"));
+  RegionHost host(*table, 1, true, false, node_.services().principals.of("one"));
   const auto object = [&](std::uint32_t i) {
     return node_.catalog().find<region::RegionObject>(create("r" + std::to_string(i), 8));
   };
@@ -143,7 +143,7 @@ TEST_F(RegionOffloads, OneSessionHasButSoManyKeys) {
   const auto refused = host.open(*more, false);
   ASSERT_FALSE(refused);
   EXPECT_EQ(base::places_of(refused.error()), base::Places::region_keys);
-  RegionHost another(*table, 2, true, node_.services().principals.of("one"));
+  RegionHost another(*table, 2, true, false, node_.services().principals.of("one"));
   EXPECT_TRUE(another.open(*more, false));
   EXPECT_EQ(call(OffloadId::object_drop, 0, "r3", {}, kRegion).header.code, 0);
   EXPECT_TRUE(host.open(*more, false)) << "a dropped region's place comes back";
@@ -155,7 +155,7 @@ TEST_F(RegionOffloads, OneProcessHasButSoManyKeys) {
   auto& keys = RegionHost::keys_of_process();
   const std::uint32_t before = keys;
   {
-    RegionHost host(*table, 1, true, node_.services().principals.of("one"));
+    RegionHost host(*table, 1, true, false, node_.services().principals.of("one"));
     keys = RegionHost::kProcessMax;
     const auto refused = host.open(*object, false);
     ASSERT_FALSE(refused);
