@@ -109,7 +109,8 @@ TEST(DatagramFormat, AScanHasALimitAndItsEndBehindItsKey) {
   scan.kind = static_cast<std::uint8_t>(DatagramKind::scan);
   scan.limit = kDatagramItemsMax;
   scan.key_bytes = 2;
-  const auto taken = read_request(with(scan, "keyend"));
+  const std::string whole = with(scan, "keyend");
+  const auto taken = read_request(whole);
   ASSERT_TRUE(taken);
   EXPECT_EQ(taken->key, "ke");
   EXPECT_EQ(taken->high, "yend");
