@@ -128,7 +128,7 @@ std::unexpected<espalier::TableError> other_count(std::size_t floats) {
 }
 
 /// What is wrong with any of many reductions.
-c::Check good_requests(espalier_reduction* const* requests, std::size_t count) {
+c::Check good_reductions(espalier_reduction* const* requests, std::size_t count) {
   const c::Check run = good_run(requests, count, "requests");
   if (run.complaint != nullptr) return run;
   for (std::size_t i = 0; i < count; ++i) {
@@ -318,7 +318,7 @@ espalier_code espalier_embedding_reduce_many(const espalier_embedding* table,
                                              espalier_reduction* const* requests,
                                              size_t request_count, uint32_t in_flight) {
   return run_in_words(
-      __func__, {c::given(table, "table"), good_requests(requests, request_count)},
+      __func__, {c::given(table, "table"), good_reductions(requests, request_count)},
       [&]() -> TableResult<void> {
         auto asked = requests_of(table->table, {requests, request_count});
         if (!asked) return std::unexpected(asked.error());

@@ -81,7 +81,7 @@ class Object {
   [[nodiscard]] bool answers_early() const { return async_ || redo_ == nullptr; }
   /// Its durability: what a crash may lose.
   [[nodiscard]] virtual Durability durability() const;
-  /// The sequence of the newest record of what who opens it is told, beyond that it is there; 0:
+  /// The sequence of the newest record of what an opening reports, beyond that it is there; 0:
   /// there is none. Asked after that was read. Thread: any.
   [[nodiscard]] virtual std::uint64_t told_in() const { return 0; }
   /// Sets the sink, which must outlive the object. From now on readers see what is durable there

@@ -183,7 +183,7 @@ void run(base::FuzzInput input) {
   audit_all<hash::HashMap>(node.catalog());
   audit_all<table::Table>(node.catalog());
   audit_all<embedding::EmbeddingTable>(node.catalog());
-  if (!node.catalog().open<tree::MapCore>("m")) return;  // it dropped the map, as anybody may
+  if (!node.catalog().open<tree::MapCore>("m")) return;  // it dropped the map, as any client may
   want(node.core().store.reclaimer.waiting(node.core(), false).snapshots == 0,
        "a snapshot stays held");
   // No input has a key of this length by chance.

@@ -161,7 +161,7 @@ void IndexController::send_root() {
   programs_.clear();
 }
 
-// A switch that could not be told may go on with its tables for a while, and the node lets two
+// A switch that could not be reached may go on with its tables for a while, and the node lets two
 // generations be good.
 Result<void> IndexController::end_generation_before() {
   const auto may_have_it = [](const Switch& each) { return each.filled && !each.current; };

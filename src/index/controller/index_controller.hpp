@@ -48,7 +48,7 @@ class IndexController {
     /// redirect what no table has met to the tree's root.
     bool has_card = false;
     ConnectOptions connecting{};  ///< with a secret of the role admin, where the node has secrets
-    /// Keys that somebody has read, as often as they are here: they count in place of what the
+    /// Keys that clients have read, as often as they are here: they count in place of what the
     /// node has counted. Empty: that.
     std::vector<std::string> trace{};
     /// Interval between two reads of the leaves' counts.

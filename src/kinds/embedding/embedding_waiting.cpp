@@ -11,13 +11,13 @@
 //                     stores_without_sums_ of them            |
 //
 // A record is handed over under the lock of stores, under which what it tells is put in its list:
-// so whoever finds it durable finds all that was recorded before it in the lists, too.
+// so a thread that finds it durable finds all that was recorded before it in the lists, too.
 //
 // Each writer puts what it has done in the list, then the table in the mark's list, and then looks
 // at the mark; who raises the mark looks at what waits after that. One of both sees the other
-// (base/durable_mark.hpp). Rows are stored with no other lock than that of stores, which nobody
+// (base/durable_mark.hpp). Rows are stored with no other lock than that of stores, which no thread
 // holds for long: readers for a step, an audit for a page. Who raises the mark has no time for the
-// sums of a row's group: it only sees to it that nobody reads them, and they are computed by who
+// sums of a row's group: it only sees to it that no thread reads them, and they are computed by who
 // replaces rows next, or reads by groups (embedding_groups.cpp).
 //
 // Thread: any.
@@ -72,7 +72,7 @@ void EmbeddingTable::show_rows(std::uint64_t rows, catalog::RedoRoom& room) noex
 Result<void> EmbeddingTable::replace_when_durable(catalog::RedoRoom& room, std::uint64_t row,
                                                   std::span<const std::byte> bytes) {
   WaitingReplacement waiting{0, row, {bytes.begin(), bytes.end()}};
-  // For each row that is stored the sums of one, and for those whose turn nobody else has taken.
+  // For each row that is stored the sums of one, and for those whose turn no other thread has taken.
   compute_sums_of_stores(2 * group_sums(RowGroups::kRowsMax));
   {
     const auto stores = hold_stores();

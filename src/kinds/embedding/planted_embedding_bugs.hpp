@@ -26,7 +26,7 @@ enum class Bug : std::uint8_t {
   summed_when_taken,        // a node sums a request's rows before it has taken others of its turn
   // Of readers elsewhere (remote/bag_reader.hpp):
   header_not_looked_at,  // rows are believed whatever the header behind them says
-  old_list_believed,     // nobody looks whether another page list has replaced the first
+  old_list_believed,     // no reader looks whether another page list has replaced the first
   proof_with_rows,       // what proves rows is asked for with them, where READs keep no order
 };
 

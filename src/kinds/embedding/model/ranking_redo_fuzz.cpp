@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Arbitrary bytes as records of a ranking model's weights, or of a model that was made: what is
-// read lies within them, and a model that has weights has those that the records told, in order.
+// read lies within them, and a model that has weights has those that the records have, in order.
 // What is refused changes nothing.
 //
 // Input: records, each behind its length in 2 bytes. The model has the id 1 and 34 floats.

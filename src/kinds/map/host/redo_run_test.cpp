@@ -117,7 +117,7 @@ TEST_F(RedoRuns, AreAppliedOneByOneWhereTheLastRunFoundNoMemory) {
   EXPECT_EQ(other.items(), user_.items());
 }
 
-// Each append replaces a leaf, which waits for nobody.
+// Each append replaces a leaf, which waits for no reader.
 TEST_F(RedoRuns, CollectTheLeavesThatAppendsReplace) {
   for (int i = 0; i < 40'000; ++i) user_.put(TreeFixture::numbered(i), std::string(64, 'v'));
   MapCore& made = make_other(user_.map());

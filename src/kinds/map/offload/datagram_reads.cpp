@@ -150,7 +150,7 @@ const Offload& DatagramReads::offload_of(const wire::TakenRequest& get) const {
   }
 }
 
-// As of a request by rings: whoever is refused here need not ask there.
+// As of a request by rings: a client that is refused here need not ask there.
 void DatagramReads::refuse_access(const DatagramSession& session, const wire::TakenRequest& get,
                                   const DatagramSource& from, const Error& why) noexcept {
   services_.denied.fetch_add(1, std::memory_order_relaxed);
