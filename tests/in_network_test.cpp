@@ -150,7 +150,7 @@ TEST_F(InNetwork, BeforeACardSwitchesAreToldWhereTheRootIs) {
   EXPECT_TRUE(knows_root());
 }
 
-// A switch for which nothing is left has nothing of the map, and is not sent the same again and again.
+// A switch for which nothing is left has nothing of the map, and gets nothing again and again.
 TEST_F(InNetwork, ASwitchOfARowMayHaveNothing) {
   start();
   fill(2'000);

@@ -72,7 +72,7 @@ void EmbeddingTable::show_rows(std::uint64_t rows, catalog::RedoRoom& room) noex
 Result<void> EmbeddingTable::replace_when_durable(catalog::RedoRoom& room, std::uint64_t row,
                                                   std::span<const std::byte> bytes) {
   WaitingReplacement waiting{0, row, {bytes.begin(), bytes.end()}};
-  // For each row that is stored the sums of one, and for those whose turn no other thread has taken.
+  // Per stored row the sums of one, and of those whose turn no other thread has taken.
   compute_sums_of_stores(2 * group_sums(RowGroups::kRowsMax));
   {
     const auto stores = hold_stores();
