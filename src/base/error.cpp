@@ -162,8 +162,8 @@ std::string_view chain_reason(std::uint32_t detail) {
       "that the client trusts; ESPALIER_ETCD_FILE names the file with user, password and CA.",
       "What answers at the address of the chain's etcd is no etcd, or the key there holds no "
       "chain; check the address.",
-      "To find a chain in etcd libcurl.so.4 is needed, which cannot be loaded; Debian's package "
-      "libcurl4 has it. Or name the nodes themselves (chain://ADDRESS,ADDRESS).",
+      "To find a chain in etcd the library libcurl is needed, which cannot be loaded; Debian's "
+      "package libcurl4 has it. Or name the nodes themselves (chain://ADDRESS,ADDRESS).",
       "There is no chain under this key in etcd; check the address (espalier chain create makes "
       "one).",
       "No member of the chain has an address for clients in etcd; espalier chain clients says "

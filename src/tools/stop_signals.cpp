@@ -59,7 +59,7 @@ std::string StopSignals::wait(std::optional<std::uint64_t> at_most_ns) {
   const int signal = wait_for(signals_, at_most_ns, info);
   sender_ = "process " + std::to_string(info.si_pid) + " of user " + std::to_string(info.si_uid);
   if (signal == SIGHUP) return "SIGHUP";
-  if (signal == 0 && ::sigismember(&signals_, SIGHUP) == 1) return "";
+  if (signal == 0) return "";  // they stay blocked: it waits again, or ends
   ::signal(SIGTERM, SIG_DFL);
   ::signal(SIGINT, SIG_DFL);
   sigset_t ending;
@@ -67,7 +67,6 @@ std::string StopSignals::wait(std::optional<std::uint64_t> at_most_ns) {
   ::sigaddset(&ending, SIGTERM);
   ::sigaddset(&ending, SIGINT);
   ::pthread_sigmask(SIG_UNBLOCK, &ending, nullptr);
-  if (signal == 0) return "";
   return signal == SIGTERM ? "SIGTERM" : "SIGINT";
 }
 

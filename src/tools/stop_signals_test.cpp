@@ -39,6 +39,8 @@ TEST(StopSignals, AThreadOfTheProcessMayAskForIt) {
 TEST(StopSignals, AreNotWaitedForLongerThanOneWants) {
   StopSignals signals;
   EXPECT_EQ(signals.wait(0), "");
+  ASSERT_EQ(::pthread_kill(::pthread_self(), SIGTERM), 0);  // between two waits
+  EXPECT_EQ(signals.wait(0), "SIGTERM");
 }
 
 }  // namespace
