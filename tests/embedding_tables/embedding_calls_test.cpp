@@ -251,17 +251,6 @@ TEST_P(EmbeddingsInLittleMemory, AnAppendThatFindsNoneIsRefused) {
   ASSERT_TRUE(table.replace(0, rows_of(2, 64))) << "it takes none";
   EXPECT_EQ(table.reduce(Reduction::sum, {ids, first}).value(), rows_of(2 + last, 64));
   EXPECT_EQ(audit("t"), std::vector<std::string>{});
-  // What a dropped table gives back, piece by piece, is there for others.
-  ASSERT_TRUE(store_->drop_embedding_table("t"));
-  EmbeddingTable other = make("other", {64, EmbeddingType::fp32});
-  for (int i = 0; i < 8; ++i) {
-    auto done = other.append(rows_of(1, 64, some));
-    for (int attempts = 0; !done && attempts < 100'000; ++attempts) {
-      std::this_thread::yield();
-      done = other.append(rows_of(1, 64, some));
-    }
-    EXPECT_TRUE(done) << message(done.error());
-  }
 }
 
 // More bags than one answer has room for, and a bag of more ids than one request among them.
